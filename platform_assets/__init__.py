@@ -73,7 +73,7 @@ def views(
     """Give Spark SQL every released table, all at one release, as temporary views named `<layer>_<table>`.
 
     Args:
-        spark: the session; by default the one of this process, started as the settings say where there is none.
+        spark: the session; by default the one of this process, started by the settings if there is none.
         release: as for `read`.
         settings: where the lake is; read from the environment by default.
 

@@ -30,18 +30,18 @@ class PlatformError(Exception):
     """
 
     is_misspelt: ClassVar[bool] = False
-    """Whether it is about how something was asked for, not about what is there."""
+    """Whether the request was written wrongly, as opposed to a problem of the platform's state."""
 
     def __init__(self, what: str, todo: str, lines: Iterable[str] = ()) -> None:
         self.lines = (what, *lines)
         self.what = "\n".join(self.lines)
         self.todo = todo
-        # As text it is for people, in whatever prints it: nothing in it acts.
+        # The text is for people: control characters are made visible wherever it is printed.
         super().__init__("\n".join((*map(visible, self.lines), f"  What to do: {visible(todo)}")))
 
 
 def did_you_mean(written: str, choices: Collection[str]) -> str:
-    """Return the question whether the choice nearest to what somebody wrote was meant, to be followed by a sentence.
+    """Return the question whether the choice nearest to the written one was meant, to be followed by a sentence.
 
     Returns:
         `Did you mean <choice>? `; empty where none is near.
@@ -77,14 +77,14 @@ def users_frames(frames: Iterable[tuple[FrameType, int]], package: str | None = 
     """Return those frames, each with its line, that are a user's own code; of one package if it is on the way."""
     frames = list(frames)
     top = package.partition(".")[0] if package else ""
-    # What is shipped with the platform lies among the platform's own.
+    # Shipped domains are inside the platform's own package.
     above = f"{_PLATFORM.name}.domains." if top == _PLATFORM.name else f"{top}."
     own = [at for at in frames if top and f"{at[0].f_globals.get('__name__')}.".startswith(above)]
     return own or [at for at in frames if _is_of_a_user(at[0].f_code.co_filename)]
 
 
 def _is_of_a_user(file: str) -> bool:
-    # What is imported without a file, like the import of modules, is no user's.
+    # Code without a file, like Python's import system, is not a user's.
     if file.startswith(("<", *_libraries())):
         return False
     return not Path(file).is_relative_to(_PLATFORM) or Path(file).is_relative_to(_PLATFORM / "domains")

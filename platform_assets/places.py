@@ -121,7 +121,7 @@ def _without_zeros(value: object) -> object:
 StateMode = Annotated[Literal["700", "750", "770"], BeforeValidator(_without_zeros)]
 """Of the state folder: this user alone, a group that reads, a group that works with it."""
 LakeMode = Annotated[Literal["", "700", "750", "755", "770", "775"], BeforeValidator(_without_zeros)]
-"""Of a lake, which may be meant for readers; empty for that of the state folder."""
+"""Mode of a lake, which may be open for readers; empty for the state folder's mode."""
 
 
 @dataclass(frozen=True)
@@ -129,8 +129,8 @@ class Access:
     """Modes of an installation's folders.
 
     Args:
-        state: of the state folder, and of what nobody reads in a lake.
-        lake: of what is read in a lake.
+        state: of the state folder, and of a lake's folders that are not for readers.
+        lake: of a lake's folders for readers.
     """
 
     state: int
@@ -148,7 +148,7 @@ class Access:
 
     @property
     def lake_is_wider(self) -> bool:
-        """Return whether there is somebody who may read the lake and not the state folder."""
+        """Return whether some users may read the lake and not the state folder."""
         return bool(self.lake & ~self.state)
 
 
@@ -158,33 +158,33 @@ def make_folder(folder: Path, mode: int) -> None:
         return
     if not folder.parent.is_dir():
         make_folder(folder.parent, mode)
-    with suppress(FileExistsError):  # somebody else was faster
+    with suppress(FileExistsError):  # another process was faster
         folder.mkdir(mode)
         _open_to(folder, mode)
 
 
-def take_folder(folder: Path, mode: int, besides: Path | None) -> None:
-    """Make a folder as `make_folder` does, and give its mode to one that somebody has made and nobody has used.
+def take_folder(folder: Path, mode: int, allowed: Path | None) -> None:
+    """Make a folder as `make_folder` does. Give its mode also to an existing unused folder.
 
-    Made by hand, to put files into it, it has the mode that every folder gets and nobody has chosen.
+    A folder made by hand has the default mode, which was not chosen.
 
     Args:
-        besides: what may lie in it already, if anything.
+        allowed: an entry that it may have already, if any.
     """
     make_folder(folder, mode)
-    if given_beyond(folder, mode) and is_unused(folder, besides):
+    if given_beyond(folder, mode) and is_unused(folder, allowed):
         _open_to(folder, mode)
 
 
-def is_unused(folder: Path, besides: Path | None) -> bool:
-    """Return whether a folder is this user's own, and there is nothing in it but what may lie there before it is used.
+def is_unused(folder: Path, allowed: Path | None) -> bool:
+    """Return whether a folder is this user's own and has nothing in it but the allowed entry.
 
     One that is open to all as `/tmp` is, is for others too, and a link may lead anywhere.
     """
     try:
         seen = folder.stat(follow_symlinks=False)
         is_own = stat.S_ISDIR(seen.st_mode) and seen.st_uid == os.geteuid() and not seen.st_mode & stat.S_ISVTX
-        return is_own and all(entry == besides for entry in folder.iterdir())
+        return is_own and all(entry == allowed for entry in folder.iterdir())
     except OSError:
         return False
 
@@ -195,7 +195,7 @@ def _open_to(folder: Path, mode: int) -> None:
 
 
 def given_beyond(path: Path, mode: int) -> int:
-    """Return what a folder gives to others that a mode does not; 0 where there is none."""
+    """Return the permissions of a folder beyond a mode; 0 without any."""
     try:
         return stat.S_IMODE(path.stat().st_mode) & _ALL & ~mode
     except FileNotFoundError:
@@ -203,13 +203,13 @@ def given_beyond(path: Path, mode: int) -> int:
 
 
 def is_ours_alone(path: Path) -> bool:
-    """Return whether nobody but this user and the administrator can have written a file or can write it."""
+    """Return whether only this user and the administrator can write a file, or could have written it."""
     seen = path.stat(follow_symlinks=False)
     return seen.st_uid in (0, os.geteuid()) and not seen.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def own_user() -> str:
-    """Return the user that the process belongs to, whatever its environment says; a number where that has no name."""
+    """Return the user that the process belongs to, not the environment's; a number if it has no name."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:  # as in a container
@@ -231,7 +231,7 @@ _WITH_CONTAINERS = ("abfs", "abfss", "wasb", "wasbs")
 
 
 def nobody_can_listen(url: str) -> bool:
-    """Return whether what is sent there is encrypted, or stays on this machine."""
+    """Return whether traffic to a URL is encrypted, or stays on this machine."""
     try:
         parts = urlsplit(url)
         name = parts.hostname
@@ -244,7 +244,7 @@ def origin_of(url: str) -> str | None:
     """Scheme, host and port of a page, as a browser names where a request comes from.
 
     Returns:
-        As in `https://dagster.example.com`; None if it has none that could be told by these rules.
+        As in `https://dagster.example.com`; None for a URL without a valid origin.
     """
     found = _ORIGIN.match(url.lower())
     if found is None or url[found.end() : found.end() + 1] not in {"", "/"}:
@@ -265,7 +265,7 @@ def hosts_of(origin: str) -> frozenset[str]:
 
 
 def without_secrets(place: str) -> str:
-    """Return a URL without what is before its host and after its path, where people put keys and signatures."""
+    """Return a URL without user, password, query and fragment, where people put keys and signatures."""
     if "://" not in place:
         return place
     scheme, _, rest = place.partition("://")

@@ -12,8 +12,8 @@ class Progress:
     """Say how far some work is.
 
     Args:
-        phase: what is being done, as in `computing`, or `starting Spark`.
-        table: to which table, or to what else; empty where the phase says it all.
+        phase: current work, as in `computing`, or `starting Spark`.
+        table: or another object of the work; empty if the phase says it all.
         total: of these; 0 where it is not known, as for `batch`.
         batch: how many of these are being done at once, by Spark.
         finished: whether this is the last word on it.
@@ -39,7 +39,7 @@ def no_progress(now: Progress) -> None:
 
 @contextmanager
 def meanwhile(progress: OnProgress, phase: str) -> Iterator[None]:
-    """Tell what else is done for a while, within the work on a table or outside of any."""
+    """Report a phase of other work, within the work on a table or outside of any."""
     progress(Progress(phase))
     try:
         yield

@@ -63,7 +63,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Quote:
-    """A paragraph that somebody wrote."""
+    """A paragraph written by a person."""
 
     text: str
 
@@ -156,7 +156,7 @@ class Details:
 
 
 Part = str | Note | Heading | Quote | Points | Table | Facts | Calendar | Plot | Listing | Details
-"""A text is a paragraph, of whatever origin: nothing in it is taken for markup."""
+"""A text is a paragraph: nothing in it is taken for markup."""
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,7 @@ def _text(cell: Cell) -> str:
 
 
 def page(title: str, parts: Iterable[Part]) -> str:
-    """Return a report as a page of HTML of which nothing acts."""
+    """Return a report as a page of HTML without scripts."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(

@@ -37,7 +37,7 @@ def secret_file(settings: Settings) -> Path:
 
 
 def installation_secret(settings: Settings) -> bytes:
-    """Return the secret; made now if there is none, and the same for all processes that ask at once.
+    """Return the secret. Creates it if there is none; concurrent processes get the same one.
 
     Raises:
         SecretError: the file cannot be read or written, or holds no secret.
@@ -64,7 +64,7 @@ def installation_secret(settings: Settings) -> bytes:
 
 
 def name_of(secret: bytes) -> str:
-    """Return by what two secrets are told apart, without telling anything of them."""
+    """Return a short name of a secret that reveals nothing of it."""
     return hmac.digest(secret, b"name of the secret", "sha256").hex()[:8]
 
 

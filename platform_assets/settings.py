@@ -81,7 +81,7 @@ _WHERE = {"spark.master": "PLATFORM_SPARK_MASTER", "spark.remote": "PLATFORM_SPA
 
 
 def java_can_open(folder: Path) -> Path:
-    """Return a folder as it was, where a JVM can be told to use it.
+    """Return a folder unchanged, if a JVM can use it.
 
     Raises:
         ValueError: its path has a character that Java takes for something else.
@@ -161,7 +161,7 @@ Remote = Annotated[SecretStr | None, EMPTY_IS_NONE, AfterValidator(_of_connect)]
 Password = Annotated[SecretStr | None, EMPTY_IS_NONE, AfterValidator(_can_be_typed)]
 """Long enough, and typed by people."""
 Webhook = Annotated[SecretStr | None, EMPTY_IS_NONE, AfterValidator(_encrypted)]
-"""An address to which nobody else listens."""
+"""An encrypted address, or one on this machine."""
 
 
 class Settings(BaseSettings):
@@ -256,7 +256,7 @@ class Settings(BaseSettings):
     file_nesting: int = Field(default=32, ge=1, le=100, description="How deep fields of a Parquet file may be nested.")
     line_mib: int = Field(default=16, ge=1, le=16, description="Most MiB of a line, or of a row of Parquet.")
     copy_deliveries: bool = Field(
-        default=False, description="Whether Spark reads copies of delivered files, which nobody can exchange meanwhile."
+        default=False, description="Whether Spark reads copies of delivered files, safe from replacement."
     )
     unpacked_ratio: int = Field(
         default=200, ge=1, description="How many times as long as a file its content may be, beyond 64 MiB."
@@ -285,7 +285,8 @@ class Settings(BaseSettings):
         default="http://127.0.0.1:3000", pattern=r"^https?://\S+$", description="Dagster's UI, for links to it."
     )
     ui_origins: Origins = Field(
-        default=(), description="Where people reach the UI of `up` besides `ui_url` and this machine, comma separated."
+        default=(),
+        description="Further addresses of the UI of `up`, beside `ui_url` and this machine, comma separated.",
     )
     ui_password: Password = Field(
         default=None, description="What the UI of `up` asks for; only as a PLATFORM_… variable."
@@ -294,7 +295,7 @@ class Settings(BaseSettings):
         default=None, description="Announced of failed and held days; only as a PLATFORM_… variable."
     )
     webhook_secret: Secret = Field(
-        default=None, description="Signs what is sent to the webhook; only as a PLATFORM_… variable."
+        default=None, description="Signs messages to the webhook; only as a PLATFORM_… variable."
     )
     secret: Secret = Field(
         default=None,
@@ -360,7 +361,7 @@ class Settings(BaseSettings):
         kept = read_settings_file(file)
         for name in sorted(ONLY_AS_VARIABLES.keys() & {*project, *kept}):
             raise SettingsError(
-                f"{name} is in a settings file, {own if name in project else file}; whoever can read it could "
+                f"{name} is in a settings file, {own if name in project else file}; anyone who can read it could "
                 f"{ONLY_AS_VARIABLES[name]}.",
                 f"Remove it there and set the variable PLATFORM_{name.upper()} instead.",
             )
@@ -397,7 +398,7 @@ class Settings(BaseSettings):
         return Access.of(self.state_mode, self.lake_mode)
 
     def make_state(self) -> None:
-        """Make the state folder, for those who may look into it; whoever writes there says why that cannot be."""
+        """Make the state folder with its mode. A failure shows when something is written there."""
         with suppress(OSError):
             take_folder(self.state, self.access.state, folder_of(self.landing))
 

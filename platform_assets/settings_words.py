@@ -1,4 +1,4 @@
-"""Describe a wrong setting: its field and what is expected, without its value, which may be a secret."""
+"""Describe a wrong setting: its field and the expected value, without its own, which may be a secret."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ ONLY_AS_VARIABLES = {
     "webhook_secret": "sign messages with it",
     "webhook_url": "write to that address",
 }
-"""Secrets that no file may hold, and what whoever can read it could do with each."""
+"""Secrets that no file may hold, and what a reader of the file could do with each."""
 SHORTEST_PASSWORD = 12
 """Nothing keeps a program from trying one after the other."""
 LEAST_SECRET = 32
 """Characters of a secret; a shorter one could be found by trying."""
 _NEARLY = 0.85
-"""How alike a variable is to a setting's to be taken for a slip; those of other tools are none of ours."""
+"""Similarity from which on an unknown variable is taken for a misspelt setting."""
 
 
 def misspelt(variables: Iterable[str], fields: Mapping[str, object]) -> tuple[str, str] | None:
     """Return a variable that is nearly a setting's, and the one that was meant; none where all are right.
 
-    Whoever wrote it would wait in vain for what it does.
+    A misspelt setting would have no effect.
     """
     for variable in variables:
         name = variable.removeprefix(PREFIX).lower()
@@ -58,7 +58,7 @@ _EXPECTED = {
 
 
 def describe(problem: ErrorDetails, fields: Mapping[str, object]) -> str:
-    """Return one problem: the field, what is expected, and what came unless that may hold a secret."""
+    """Return one problem: the field, the expected value, and the given one unless it may be a secret."""
     field = str(problem["loc"][0]) if problem["loc"] else ""
     name = ".".join(map(str, problem["loc"])) or "settings"
     # A name that is no setting's may have been meant for one that holds a secret.

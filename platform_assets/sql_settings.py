@@ -1,7 +1,7 @@
 """List the Spark settings that change query results, with the one value that all days are computed with.
 
-They are nobody's to choose. A day computed with another one would have other content, and nothing on record would say
-why. What only makes Spark faster, quieter or bigger is not here and stays free.
+They cannot be changed. A day computed with another value would have other content, and no record would say why.
+Settings that only make Spark faster, quieter or bigger are not here and are free.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ REQUIRED: Mapping[str, str] = {
 OF_PROCESSES: Mapping[str, str] = {
     "spark.executorEnv.TZ": "UTC",  # of functions in Python, to which moments are local time
 }
-"""What the processes are told that compute for a session; a Spark Connect server's are told by its owner."""
+"""Environment of the processes that compute for a session; the owner of a Spark Connect server sets it there."""
 
 OF_JAVA: Mapping[str, str] = {"user.timezone": "UTC", "user.language": "en", "user.country": "US"}
 """Of every JVM that computes, the driver's and executors': in Turkish, the I of `upper('ié')` is another letter."""
 
 _LONGEST_LINE = str((1 << 31) - 1)
 _EVERY_FILE = "org.apache.hadoop.fs.GlobFilter$1"
-"""Hadoop's own filter for where nobody asked for one; by a name, none at all cannot be asked for."""
+"""Hadoop's own default filter, by name, because "no filter" has no name."""
 
 OF_HADOOP: Mapping[str, str] = {
     "mapreduce.input.linerecordreader.line.maxlength": _LONGEST_LINE,
@@ -79,8 +79,8 @@ OF_HADOOP: Mapping[str, str] = {
     "mapreduce.input.pathFilter.class": _EVERY_FILE,
     "mapred.input.pathFilter.class": _EVERY_FILE,
 }
-"""So that nothing is left out, whatever a cluster's own files say: longer lines, and files that a filter takes out, as
-another table format's does, would be missing in silence. Hadoop still takes the earlier names."""
+"""Overrides of a cluster's own settings by which longer lines, or files that a filter of another table format removes,
+would be missing silently. Hadoop still takes the earlier names."""
 
 CODECS: Mapping[str, str] = {"io.compression.codecs": "org.apache.hadoop.io.compress.GzipCodec"}
 """What a cluster's files add to those that Hadoop has by itself: where one is not there, no text can be read."""
@@ -97,7 +97,7 @@ _LEFT_ALONE = (
     "spark.sql.pyspark.infer", "spark.sql.pyspark.legacy.",
     "spark.sql.variant.allowDuplicateKeys",
 )  # fmt: skip
-"""How the names of others begin, of which Spark has hundreds: they stay at its own default."""
+"""Prefixes of further settings, hundreds in Spark, which stay at their defaults."""
 
 _OPTIONS_OF_JAVA = ("extraJavaOptions", "defaultJavaOptions")
 _PROPERTY = re.compile(r"""-D(user\.\w+)=["']?([^\s"']*)""")
@@ -116,7 +116,7 @@ def as_text(conf: object) -> object:
 
 
 def of_hadoop() -> dict[str, str]:
-    """Return those of Hadoop by the names under which Spark is told of them before it starts."""
+    """Return Hadoop's settings by the names under which Spark takes them before it starts."""
     return {f"spark.hadoop.{name}": value for name, value in {**OF_HADOOP, **CODECS}.items()}
 
 
@@ -124,7 +124,7 @@ def problems_of(conf: Mapping[str, str]) -> list[str]:
     """Return what contradicts the values that days are computed with, by name, a phrase each.
 
     Args:
-        conf: values by name, of those that somebody set.
+        conf: explicitly set values by name.
     """
     fixed = {**REQUIRED, **OF_PROCESSES}
     wrong = [

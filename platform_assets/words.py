@@ -1,6 +1,6 @@
 """Write numbers and lists in sentences, and text of others so that nothing in it acts.
 
-Whoever writes what others wrote, such as file names, values, reasons and people's names, takes one of these: `visible`
+Use one of these to print foreign text, such as file names, values, reasons and people's names: `visible`
 for a terminal, a log or a page that shows plain text, `as_code` where Markdown is understood, `as_chat` for a message
 to a chat. The command line's console and Dagster's metadata (`cli/console.py`, `orchestration/assets/events.py`) do so
 by themselves. Formats for programs stay as they are.
@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 
 _FIGURE = re.compile(r"(?<!\S)[^\s'\"]*\d[^\s'\"]*")
-"""Sizes, times and hashes; not what is quoted, as names of columns are."""
+"""Sizes, times and hashes; not quoted text, such as names of columns."""
 
 
 def counted(number: int, noun: str, does: str = "") -> str:
@@ -41,19 +41,19 @@ def lasting(seconds: float) -> str:
 
 
 def without_figures(message: str) -> str:
-    """Return what is the same of messages that differ in figures alone."""
+    """Return the common form of messages that differ only in figures."""
     return _FIGURE.sub("…", message)
 
 
 def alike(files: Iterable[tuple[str, str]], most: int | None = None) -> Iterator[str]:
-    """Yield one line for all files of which the same is to be said but for figures, with one of them as an example.
+    """Yield one line for all files with the same message except for figures, with one of them as an example.
 
     Args:
-        files: paths, each with what is to be said of it.
-        most: lines; how many files have others is the last one then.
+        files: paths, each with its message.
+        most: lines; then a last one counts the other files.
     """
     by_kind: dict[str, list[tuple[str, str]]] = {}
-    for path, message in dict.fromkeys(files):  # a file that two tables take is told once
+    for path, message in dict.fromkeys(files):  # a file of two tables is listed once
         by_kind.setdefault(without_figures(message), []).append((path, message))
     kinds = list(by_kind.values())
     for (path, message), *others in kinds[:most]:
@@ -99,7 +99,7 @@ def as_code(text: str) -> str:
 
 
 def as_chat(text: str) -> str:
-    """Return text within a message to a chat, as code: nobody is mentioned by it, and there is no link in it."""
+    """Return text within a message to a chat, as code: it can mention no user and contains no link."""
     return f"`{visible(text).translate(_CHAT)}`" if text.strip() else ""
 
 

@@ -23,7 +23,7 @@ from platform_assets.words import counted
 
 
 class Content(Protocol):
-    """What is known of a day that has rows, or that is known to have none."""
+    """Content of a loaded day, which may have no rows."""
 
     @property
     def rows(self) -> int:
@@ -40,7 +40,7 @@ class Delivered:
 
     Args:
         today: the date in UTC.
-        newest: the newest arrival date of which a file was taken; None before the first.
+        newest: the newest arrival date with an ingested file; None before the first.
     """
 
     calendar: Calendar
@@ -91,8 +91,8 @@ def empty_days(
     """Days to load as empty: nothing was to be expected on them, or what brings their rows came without any.
 
     Args:
-        have: days that have rows, or are known to have none.
-        until: the newest arrival date of which files were looked for; all by default.
+        have: loaded days, with or without rows.
+        until: the newest arrival date whose files were listed; all by default.
     """
 
     def is_empty(day: date) -> bool:
@@ -113,7 +113,7 @@ def missing_days(
     empty: Collection[date],
     delivered: Delivered,
 ) -> tuple[date, ...]:
-    """Days that should have been delivered before today, and of which nothing is there that could be taken.
+    """Return the days that should have been delivered before today and for which there is no file to take.
 
     Args:
         have: days that have rows, or are known to have none.

@@ -97,7 +97,7 @@ class CircuitState:
         cause: the verdict that opened it; None where a person did, or where it is closed.
         failing: the verdicts of days that failed, oldest day first; the newest that is not good by now is tried.
         wait: from a try that fails to the next one.
-        scope: what a person froze or overrode; empty where nobody did.
+        scope: what a person froze or overrode; empty without such a decision.
     """
 
     state: State = "closed"

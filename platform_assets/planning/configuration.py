@@ -184,7 +184,7 @@ def _named(noun: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> li
 
 
 def _orders(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[ContractChange]:
-    """Yield the changes of how the rows of inputs are told apart and ordered.
+    """Yield changes of the keys and the order of input rows.
 
     Raw rows keep by which of their columns they were ordered when they were delivered; how far apart they are compared,
     and how the rest of the order goes, can change.
@@ -233,7 +233,7 @@ def _judged(rule: Rule) -> str:
 
 
 def _order(catalogue: Catalogue, contract: Contract) -> dict[str, dict[str, Any]]:
-    """Return how input rows are told apart and put in order: of raw tables by silver, of as-of inputs by gold."""
+    """Return keys and order of input rows: for silver of its raw tables, for gold of its as-of inputs."""
     order: dict[str, dict[str, Any]] = {}
     for read in contract.inputs:
         source = catalogue[read.table]

@@ -90,7 +90,7 @@ _UP_TO_DATE, _MISSING = UpToDate(), Missing()
 def in_force(holds: Iterable[Hold], states: States) -> tuple[Hold, ...]:
     """Return the holds that keep something from readers now, in their order.
 
-    One of a day that is what it would become again refuses what nobody would make now; it waits for that to come back.
+    A hold of an up-to-date day refuses a result that would not be made now. It waits in case that result comes back.
 
     Args:
         states: of the days of all tables with a transform.
@@ -109,9 +109,8 @@ def day_states(
     """Return the state of some days of a table, oldest first.
 
     Args:
-        tables: what is known of the table and of those it reads.
-        forced: days that somebody wants computed whatever their state; only what they read can keep them from it, and
-            a rollback that lasts until it is lifted.
+        tables: the state of the table and of those it reads.
+        forced: days to compute whatever their state; only their inputs, or a rollback until lifted, can block them.
     """
     have = tables.marks.get(contract.name, {})
     if not contract.inputs:
@@ -172,7 +171,7 @@ def fingerprint_of(state: DayState) -> str:
 
 
 def same_input(contract: Contract, days: Collection[date], tables: TableStates) -> tuple[date, ...]:
-    """Return the days that would be made from exactly what they were made from, by whatever code, oldest first."""
+    """Return the days whose inputs are unchanged since they were computed, regardless of code, oldest first."""
     now = fingerprints(contract, days, tables.digests, tables.calendar, tables.views)
     have = tables.marks.get(contract.name, {})
     return tuple(day for day in sorted(now) if day in have and have[day].fingerprint == now[day])
@@ -218,8 +217,8 @@ class _Refusals:
                             self.refused[hold.day] = hold
                         elif hold.is_of_good_content and today:  # code alone undoes no rollback
                             self.by_people[hold.day].add(tried.differs(today))
-        self.refused |= lasting  # whatever gates refuse of them
-        # Left alone like the day that it is tied to, which may be tied to another; also while nothing is known of it.
+        self.refused |= lasting  # regardless of gates
+        # Left alone like the day that it is tied to, which may be tied to another one; also if that day is unknown.
         while taken := [each for each in tied if each[1] in self.refused or each[1] in unknown]:
             self.refused = {hold.day: hold for hold, _ in taken} | self.refused
             tied = [each for each in tied if each not in taken]
@@ -246,7 +245,7 @@ def _alone(
         if not is_same or code or configuration:  # else it was made again by today's code since
             code, configuration = (any(which) for which in zip((code, configuration), *tried, strict=True))
     else:
-        # Computing a held day of which the input came back lifts its hold; but code alone undoes no rollback.
+        # Computing a held day whose input came back lifts its hold; but a change of code alone undoes no rollback.
         lifts = day in (refusals.by_gates if code or configuration else refusals.held)
         by_data = bool(fingerprint) and (not is_same or lifts)
     if by_data or code or configuration or is_forced:
@@ -262,7 +261,7 @@ def _versions(contract: Contract, days: Collection[date], tables: TableStates) -
     differs: dict[tuple[str, str], tuple[bool, bool]] = {}
     for which in made:
         code, configuration = Version(*which).differs(today) if today else (False, False)
-        # Whatever is on record of its days, none has today's columns.
+        # None of its days has today's columns, whatever their records say.
         differs[which] = code, configuration or changing
     return differs
 
@@ -276,7 +275,7 @@ def _blocked(
     for day in {day for read in contract.inputs for day in tables.held.get(read.table, ())} & set(days):
         if held := held_input(contract.inputs, day, tables):
             blocked[day] = Blocked(held.table, day, held, is_there=True)
-    for day in lacking:  # whatever else is held: what is not there keeps a day for longer
+    for day in lacking:  # a missing input blocks a day for longer than a held one
         if (needed := missing_input(contract.inputs, day, missing, tables.calendar)) is not None:
             table, its_day = needed
             blocked[day] = Blocked(table, its_day, tables.held.get(table, {}).get(its_day))
@@ -285,15 +284,15 @@ def _blocked(
 
 @dataclass(frozen=True)
 class TableStates:
-    """What is known of tables at one moment, from which the states of their days follow.
+    """The state of tables at one moment, from which the states of their days follow.
 
     Args:
         versions: by what each table with a transform is computed today; without it, nothing is stale through that.
         views: of every table that is read as of a day.
         changing: tables that have other columns, or days of another key, than their contract says today, and what each
             needs to follow it.
-        contents: of every table that is read as of a day, what its days hold, as one hash.
-        stopped: tables of which nothing is published, with the open circuit that stops them, their own or an input's.
+        contents: for every table that is read as of a day, one hash of its days' content.
+        stopped: tables that cannot be published, with the open circuit that stops them, their own or an input's.
     """
 
     marks: Marks

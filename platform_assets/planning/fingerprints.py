@@ -38,9 +38,8 @@ def fingerprints(
 ) -> dict[date, str]:
     """Return a hash of the digests of every input day that each of the days reads through the declared windows.
 
-    Of an input read as of the day counts what is valid on the day: a row that another one replaced before does not.
-    Beside an input that is read through several days it counts what is valid on any of those, since their rows may be
-    joined as of the day they lie on.
+    For an input read as of the day, only rows valid on the day count. Beside an input read through several days, rows
+    valid on any of these count, since their rows may be joined as of their own day.
 
     Args:
         digests: content of the inputs, from the versions that are read.
@@ -73,19 +72,19 @@ def fingerprints(
 
 
 def joined_since(contract: Contract, day: date, calendar: Calendar) -> date:
-    """Return the first day as of which a day's rows may be joined: the first that it reads of any other input."""
+    """Return the earliest as-of day for a day's joins: the first day that it reads of any other input."""
     windows = [read.window for read in contract.inputs if read.window not in _ALONE]
     return min((first for window in windows for first, _ in ranges_read(window, day, calendar)), default=day)
 
 
 def valid_on(view: View, days: Mapping[date, date]) -> dict[date, str]:
-    """Return what is valid on each of some days, or on any since another day; empty before anything is.
+    """Return digests of the rows valid on each of some days, or on any day since another; empty before the first row.
 
     Args:
-        days: for each day the first as of which its rows may be joined, mostly the day itself.
+        days: for each day the earliest as-of day of its joins, mostly the day itself.
 
     Returns:
-        The digest of what is valid on the first of them, then those of what changes up to the day, with when.
+        The digest of the rows valid on the first of them, then those of each change up to the day, with its day.
     """
     changes = list(view)
     digests: dict[date, str] = {}
@@ -97,7 +96,7 @@ def valid_on(view: View, days: Mapping[date, date]) -> dict[date, str]:
 
 
 def _valid(have: Mapping[date, str], calendar: Calendar, since: Mapping[date, date], view: View) -> dict[date, str]:
-    """For each day what is valid on it, or since another day, up to the first day that was never loaded."""
+    """Return for each day what is valid on it, or since another day, up to the first day that was never loaded."""
     unknown = next(iter(not_there(have, calendar)), date.max)
     return valid_on(view, {day: first for day, first in since.items() if day < unknown})
 
@@ -117,7 +116,7 @@ def _joined(
 ) -> dict[date, str]:
     """For each day the digests of all days that it reads, unless one of them was never loaded."""
     parts: dict[date, str] = {}
-    # A machine whose clock is behind knows of held days that are none to it yet.
+    # If the clock is behind, held days may be outside the calendar.
     asked = sorted(day for day in days if day in calendar)
     every = len(asked) == len(calendar.days())
     spans = ((calendar.first, calendar.last),) if every else union_read(window, asked, calendar)

@@ -1,9 +1,9 @@
-"""What was found when all days were looked at, so that the next look is at what happened since, whatever the history.
+"""The result of the last look at all days, so that the next one looks only at changes since, however long the history.
 
 A look says of one release which days were not up to date, and so that all others were. That stays true for ever. What
 can have become of those since follows from what was published, held, or added to the calendar: the days themselves, and
-those that read them through a window. Only these are looked at again. Nothing but time is lost with a look, and one
-that was made under other contracts or by other code is none.
+those that read them through a window. Only these are looked at again. Losing a look costs only time. A look made under
+other contracts or by other code is ignored.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from platform_assets.records.code_version import Version
 _FORM = 2
 """Raised when states of days follow from something else than before, so that older looks count no more."""
 _MANY = 1_000
-"""Days that are fetched one by one rather than with all others, of whatever history."""
+"""Most days that are fetched one by one instead of all days."""
 
 
 class Look(BaseModel):
@@ -64,7 +64,7 @@ class Since:
     mark: str = ""
 
     def open_days(self, table: str) -> frozenset[date]:
-        """Return the days of a table of which nothing is known yet; every other day of the calendar was up to date."""
+        """Return the days of a table to look at; every other day of the calendar was up to date."""
         return frozenset({*self.look.open_days.get(table, ()), *self.published.get(table, ()), *self.new_days})
 
     def is_of_most_days(self, tables: Collection[str]) -> bool:
@@ -114,7 +114,7 @@ def to_look_at(catalogue: Catalogue, tables: TableStates, since: Since) -> dict[
 def open_days(
     catalogue: Catalogue, tables: TableStates, not_up_to_date: Mapping[str, Collection[date]]
 ) -> dict[str, frozenset[date]]:
-    """Return what the next look has to look at again whatever happens, by table.
+    """Return the days that the next look must look at again in any case, by table.
 
     Args:
         not_up_to_date: days of tables with a transform, by table.

@@ -1,4 +1,4 @@
-"""What exposures are told of a publication, and when what could not be delivered is tried again."""
+"""Messages to exposures about a publication, and when a failed delivery is retried."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _JITTER = 0.2
 LONGEST_PAUSE = timedelta(seconds=_LONGEST_PAUSE_S * (1 + _JITTER))
 _MOST_TEXT = 500
 _MOST_WARNED = 20
-"""Days of which a message says what gates found."""
+"""Days whose warnings are part of a message."""
 
 
 def key_of(publication: str, exposure: str) -> str:
-    """Return the key by which an exposure knows a publication again, the same whoever indexes it, and when."""
+    """Return the idempotency key of a message, the same each time the publication is indexed."""
     return sha256(f"{publication}\0{exposure}".encode()).hexdigest()[:32]
 
 
 def message_of(record: PublicationRecord, exposure: str, changed: Mapping[str, Collection[date]]) -> Message | None:
-    """Return what an exposure is told of a publication.
+    """Return the message to an exposure about a publication.
 
     Args:
         changed: days whose content the publication changed, by table that the exposure reads.
@@ -80,7 +80,7 @@ def message_of(record: PublicationRecord, exposure: str, changed: Mapping[str, C
 
 
 def _warning(warned: Sequence[DayRecord]) -> Iterator[str]:
-    """Yield what is said of days that were published with warnings."""
+    """Yield sentences about days that were published with warnings."""
     if warned:
         first = f"{warned[0].table} {warned[0].day} {warned[0].warnings[0]}"
         yield f"Of {counted(len(warned), 'day')} gates warned, first: {as_chat(first[:_MOST_TEXT])}"

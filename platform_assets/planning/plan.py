@@ -1,4 +1,4 @@
-"""Plan exactly the days that are to be recomputed, of which tables, in which order, why, and what that will take.
+"""Plan which days of which tables to recompute, in which order, why, and at what cost.
 
 A plan is explained or executed from the same value. At execution days may be struck, because what they read came out as
 it was; none are added.
@@ -57,7 +57,7 @@ _NEWEST = 100
 
 @dataclass(frozen=True)
 class Estimate:
-    """Of what is written, and of the time it takes.
+    """Estimated rows, bytes and seconds of a step.
 
     Args:
         bytes: written.
@@ -140,8 +140,8 @@ class Intake:
 
     Args:
         bytes: of all of them.
-        quiet: days to load as empty, because nothing was to be expected on them.
-        due: days that have come and of which rows wait that arrived too far ahead.
+        quiet: days to load as empty, because no rows were expected on them.
+        due: days that have come and have waiting rows that arrived too far ahead.
     """
 
     table: str
@@ -189,13 +189,13 @@ class Plan:
     """What a refresh would do.
 
     Args:
-        intakes: what raw tables take first; the days that this touches join the steps.
-        waiting: days that wait for a person and that nobody asked for: stale only through code or configuration, or of
+        intakes: deliveries that raw tables take first; the days that these touch join the steps.
+        waiting: days that wait for a person and were not asked for: stale only through code or configuration, or of
             a table that no run touches by itself until it follows its contract. For a person who asks, only protected
             days, which wait for a plan file.
         blocked: days that are stale or asked for, or reached by a step, and cannot be computed because an input day is
             not there or not good and no step before makes it so, by table.
-        by_people: tables that the plan leaves alone, because one of them has to follow its contract and nobody asked.
+        by_people: tables that the plan leaves alone, because one has to follow its contract and was not asked for.
         bereft: days that are there and read one that is not, as after a rollback to before it was ever computed, by
             table. They stay as they are until it is there.
         tries: tables with an open circuit that a run tries now.
@@ -242,7 +242,7 @@ def make_plan(
     request: Request = AUTOMATIC,
     intakes: Collection[Intake] = (),
 ) -> Plan:
-    """Plan the steps that bring what is asked for up to date: all stale days, and all days that one of them reaches.
+    """Plan the steps that bring the request up to date: all stale days, and all days that they reach.
 
     Args:
         states: of every day of every table with a transform, as `day_states` has them.
@@ -259,7 +259,7 @@ def make_plan(
 
 
 class _Planned:
-    """What is planned so far, each table after those that it reads."""
+    """The plan so far, each table after its inputs."""
 
     def __init__(self, catalogue: Catalogue, tables: TableStates, states: States, past: Past, request: Request) -> None:
         self._catalogue, self._tables, self._states = catalogue, tables, states
@@ -384,7 +384,7 @@ def reason_counts(steps: Iterable[PlannedStep]) -> dict[Reason, int]:
 
 
 class LeftToDo(NamedTuple):
-    """What is left of a planned step once the steps before it are done.
+    """The rest of a planned step once the steps before it are done.
 
     Args:
         days: that still need work, or cannot be computed after all, which the step then says.
@@ -396,7 +396,7 @@ class LeftToDo(NamedTuple):
 
 
 def left_to_do(step: PlannedStep, states: Mapping[date, DayState], request: Request) -> LeftToDo:
-    """Return what is left of a planned step once the steps before it are done."""
+    """Return the rest of a planned step once the steps before it are done."""
     days: list[date] = []
     struck: list[date] = []
     for day, reasons in step.reasons.items():

@@ -98,8 +98,8 @@ def through_data(contract: Contract, days: Collection[date], tables: TableStates
     """Return why days whose fingerprint would be another one now are stale.
 
     Args:
-        days: stale through data, or held though made from what they were made from: what had changed has come back.
-        tables: what is known of their table and those it reads.
+        days: stale through data, or held although their inputs are unchanged, because a change was taken back.
+        tables: the state of their table and those it reads.
     """
     have = tables.marks.get(contract.name, {})
     came_back: Reasons = ("correction",) if contract.layer == "silver" else ("upstream content",)

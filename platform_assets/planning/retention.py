@@ -1,4 +1,4 @@
-"""Maintenance, decided: which releases stay, which files nobody needs any more, which days have too many of them."""
+"""Decisions of maintenance: which releases stay, which files are unneeded, which days have too many files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SMALL_BYTES = 16 * 1024 * 1024
 """A file below this is small: opening it costs more than reading it."""
 
 _A_PAUSE = timedelta(days=7)
-"""Nobody is surprised that nothing was published for so long."""
+"""A usual pause without publications."""
 
 CHECKPOINT_COMMITS = 10
 """A log with fewer commits since its checkpoint is read about as fast as a checkpoint of all."""
@@ -31,7 +31,7 @@ class RetainedReleases:
     Args:
         first: the oldest of those that were current at some time in the rollback window; with all that follow.
         current: the newest, which stays however old it is.
-        pinned: older ones that somebody pinned, oldest first.
+        pinned: older pinned ones, oldest first.
     """
 
     first: int
@@ -44,8 +44,8 @@ def kept_releases(
 ) -> RetainedReleases:
     """Return the releases that the rollback window and pins keep.
 
-    A release leaves the window when the one after it has been there for as long as the window: until then somebody
-    could want the state of that time. A time in which nothing was published counts as no more than half a window: a
+    A release leaves the window when its successor is as old as the window: until then it was the current state within
+    the window. A time in which nothing was published counts as no more than half a window: a
     clock that is a year ahead, for one publication or for maintenance alone, looks like such a time. One that was set
     back keeps more, never less.
 
@@ -53,7 +53,7 @@ def kept_releases(
         released: number and time of every release, oldest first; at least one.
         now: the time, UTC.
         window: how long a release stays after it was replaced.
-        cut: no release before this one stays, whatever keeps it: rows that it shows were erased.
+        cut: no release before this one stays, pinned or not: rows that it shows were erased.
     """
     current = released[-1][0]
     replaced = [(number, at) for (number, _), (_, at) in pairwise(released)]
@@ -94,7 +94,7 @@ class StagingFolder:
         files: bytes of each, by its path from the table's folder.
         written: when the newest was written, UTC.
         published: one of its files was ever part of the table.
-        in_use: a process is at work on it, or it belongs to a stage that somebody opened by name.
+        in_use: a process is at work on it, or it belongs to a named stage.
     """
 
     table: str
@@ -105,7 +105,7 @@ class StagingFolder:
     in_use: bool = False
 
     def is_settled(self, now: datetime, safe_age: timedelta) -> bool:
-        """Return whether nobody will write to it, or publish it, any more."""
+        """Return whether it will not be written to, or published, any more."""
         return not self.in_use and self.written <= now - safe_age
 
 
@@ -139,11 +139,11 @@ class Deletion:
 
 
 def deletion_of(folder: StagingFolder, use: FileUsage, now: datetime, safe_age: timedelta) -> Deletion | None:
-    """Return what of a folder nobody needs; None where all of it stays.
+    """Return the unneeded files of a folder; None if all of them stay.
 
     Files that were part of the table go as soon as no release that stays needs them. Files that never were go once the
-    folder is settled: until then somebody may still publish them. When the last row has gone, so does the rest, the log
-    of the stage among it.
+    folder is settled: until then they may still be published. When the last row has gone, so does the rest, including
+    the stage's log.
 
     Args:
         now: the time, UTC.
@@ -175,7 +175,7 @@ def _holds_rows(path: str) -> bool:
 
 
 def _beside(path: str) -> str:
-    """Return the file that a checksum belongs to, as Hadoop writes them where it was not told otherwise."""
+    """Return the file that a checksum file of Hadoop belongs to."""
     folder, _, name = path.rpartition("/")
     return f"{folder}/{name[1:-4]}" if name.startswith(".") and name.endswith(".crc") else ""
 

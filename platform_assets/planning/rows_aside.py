@@ -1,7 +1,7 @@
 """Rows that are not in their day: late or ahead, refused at parsing, quarantined by a rule; and what people decided.
 
 A row is late, or ahead, by its arrival date, never by the clock, so that it is so however often and whenever it is
-ingested. What is late waits for a person; what is ahead waits for its day, unless a person decides otherwise.
+ingested. Late rows wait for a person. Rows ahead wait for their day, unless a person decides otherwise.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class LateSelection:
         if self.arrival is not None:
             return rows.arrival == self.arrival
         if self.most_days_late is not None and (rows.protected or not 0 <= rows.days_late <= self.most_days_late):
-            return False  # what nobody looks at row by row opens no closed days
+            return False  # an approval without a look at single rows opens no closed days
         return rows.table == self.table and rows.day in self.days
 
     def __str__(self) -> str:
@@ -109,7 +109,7 @@ def deep_restatement(queue: Collection[LateRows], table: str, most_days_late: in
 
 
 def due_rows(queue: Collection[LateRows], last: date) -> tuple[LateRows, ...]:
-    """Return the rows that came ahead, whose day has come since, and about which nobody decided otherwise."""
+    """Return the rows that came ahead and whose day has come since, unless a person decided otherwise."""
     return tuple(rows for rows in queue if rows.state == "ahead" and rows.day <= last)
 
 
@@ -118,7 +118,7 @@ class LateCounts:
     """How many rows wait.
 
     Args:
-        waiting: rows about which nobody decided, and that no day will bring.
+        waiting: undecided rows that will not enter by themselves.
         ahead: rows that wait for their day.
     """
 

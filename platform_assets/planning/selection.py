@@ -1,4 +1,4 @@
-"""Which tables, days and keys a person names, and what is to be brought up to date of them.
+"""The tables, days and keys that a person names, and the request made from them.
 
 Of a day only the rows of some keys may be computed, while all others are carried over. Also here: which days are
 protected, and which days stand for all others where some are tried or verified.
@@ -68,11 +68,11 @@ def _quoted(text: str) -> str:
 
 
 def scope_of(contract: Contract, asked: Mapping[str, Collection[str]]) -> KeyScope:
-    """Return the scope that somebody names, held against the contract of a table.
+    """Return the named scope, checked against the contract of a table.
 
     Raises:
-        ScopeError: the table does not promise that its rows can be computed apart by a column, or a value is none of
-            that column.
+        ScopeError: the table does not promise that its rows can be computed separately by a column, or a value does
+            not fit the column.
     """
     if not asked or not all(asked.values()):
         raise ScopeError("No key was named.", "Name a column and its values, as store_id=330,337.")
@@ -136,7 +136,7 @@ def _checked(contract: Contract, name: str, text: str) -> str:
 
 @dataclass(frozen=True)
 class Selection:
-    """Tables and days that somebody names.
+    """Tables and days that a person names.
 
     Args:
         tables: only these; all by default.
@@ -156,7 +156,7 @@ class Selection:
 
 
 EVERYTHING = Selection()
-"""What whoever names nothing means."""
+"""The selection without names: all tables and days."""
 
 
 @dataclass(frozen=True)
@@ -164,8 +164,8 @@ class Request(Selection):
     """A selection that is to be brought up to date with all that it is made from, and how far.
 
     Args:
-        by_person: days stale only through code or configuration are taken as well.
-        force: the days asked for are recomputed whatever their state.
+        by_person: days stale only through code or configuration are included.
+        force: the requested days are recomputed whatever their state.
         by_table: days of each table, in place of `days`; of those not in `tables` only what is stale or reached.
         protected_too: protected days that are computed all the same, as a plan file says why.
         keys: only rows of these keys are, of the tables and days named alone; all of them by default.
@@ -220,11 +220,11 @@ def wanted_days(catalogue: Catalogue, request: Request, calendar: Calendar) -> d
 def days_to_probe(rows: Mapping[date, int], together: int) -> tuple[date, ...]:
     """Return the days most likely to show what a transform should not do; none where they could show nothing new.
 
-    One with days on both sides, because it tells both who looks back and who looks ahead; among those the one with most
-    rows, because it has most ties. Without such a day all that there are: each tells only who looks at the other.
+    One with days on both sides, because it shows reads of both the day before and the day after; among those the one
+    with most rows, because it has most ties. Without such a day all days are taken.
 
-    A day that was computed alone tells nothing of neighbours, nor few days together of those farther apart. So as many
-    days as never before have something new to show.
+    A day computed alone shows nothing about reads of neighbours, nor do few days about reads of days farther away. So a
+    larger number of days than ever before has something new to show.
 
     Args:
         together: most days with rows that the transform has made together before.
@@ -275,7 +275,7 @@ def protected_in(
 def protected_without_data(
     catalogue: Catalogue, reasons: Mapping[str, Mapping[date, Reasons]], known: Mapping[str, Collection[date]]
 ) -> dict[str, dict[date, str]]:
-    """Return protected days for which no data of theirs asks, with those that nobody knows a reason for."""
+    """Return protected days that are stale without a change of their data, or for an unknown reason."""
     without_data = {
         table: [day for day, why in of_table.items() if "asked for" in why or _NOT_DATA.issuperset(why)]
         for table, of_table in reasons.items()

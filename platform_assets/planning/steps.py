@@ -33,16 +33,16 @@ def batches(
     least_bytes: int = 0,
     most_bytes: float = math.inf,
 ) -> tuple[tuple[date, ...], ...]:
-    """Return the days, or arrival dates, in order, as batches of which each is one Spark job and ends in a publication.
+    """Split days, or arrival dates, in order, into batches. Each batch is one Spark job and ends in a publication.
 
     A batch ends after `most` days, unless so little is read for them that more days cost nothing: starting a job and
     publishing take as long for a day as for a year. Days that are tied are in the same batch, even if there are more of
     them, since none may be published without the others.
 
     Args:
-        sizes: bytes that are read for a day, or delivered on it; nothing for those left out.
-        least_bytes: that a batch should have before it ends, and that what is left should have to be one.
-        most_bytes: that a batch may have, unless a day, or days that are tied, have more.
+        sizes: bytes that are read for a day, or delivered on it; 0 for days left out.
+        least_bytes: smallest size of a batch, and of a rest to become a batch of its own.
+        most_bytes: largest size of a batch, unless a day, or days that are tied, have more.
     """
     groups_of_days = groups(days, ties)
     sized = [(len(group), sum(sizes.get(day, 0) for day in group)) for group in groups_of_days]
@@ -119,7 +119,7 @@ def held_together(failing: Collection[date], ties: Iterable[Tie]) -> dict[date, 
 
 
 def groups(days: Collection[date], ties: Iterable[Tie]) -> tuple[tuple[date, ...], ...]:
-    """Return some days as groups of which none is tied to another, each in order, those with the oldest days first."""
+    """Return some days as groups without ties between them, each in order, the group with the oldest day first."""
     left = set(days)
     neighbours = _neighbours((day, other) for day, other in ties if day in left and other in left)
     tied: list[tuple[date, ...]] = []
@@ -168,7 +168,7 @@ def whole_parts_of(sizes: Mapping[date, int], part_bytes: int) -> dict[date, int
 
 
 def bytes_among(files: Mapping[date, Collection[DataFile]], names: Collection[str]) -> dict[date, int]:
-    """Bytes of every day in some of its files: what is written by itself has parts by itself."""
+    """Return the bytes of every day in some of its files."""
     among = frozenset(names)
     return {day: sum(file.size for file in of_day if file.path in among) for day, of_day in files.items()}
 

@@ -1,8 +1,8 @@
-"""Days: which exist, which a day reads through a window, which a changed day reaches, and what is known of them.
+"""Days: which exist, which a day reads through a window, which a changed day reaches, and their content.
 
 Both directions of a window come from the same declaration, so a filter can never see a day that invalidation forgot.
-What is known of days is a mapping, which may be fetched where somebody asks: of a long history mostly few days matter.
-What is said of days does not depend on what was fetched.
+The content of days is a mapping that may be fetched on demand: mostly few days of a long history matter. Results do not
+depend on what was fetched.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ class Read:
     """How much of an input was read.
 
     Args:
-        days: of which files were read; a day that is loaded and empty has none.
+        days: whose files were read; a loaded day without rows has none.
     """
 
     days: int = 0
@@ -257,11 +257,11 @@ V = TypeVar("V")
 
 
 class DaysOnDemand(Mapping[date, T]):
-    """The loaded days of a table, oldest first, of which most are known to be there without a look.
+    """The loaded days of a table, oldest first. Most are known to be there without a query.
 
     Args:
         calendar: the days that exist; others are fetched with its first or last quarter.
-        open_days: those of which nothing is known beforehand. Every other day of the calendar is loaded.
+        open_days: days that may or may not be loaded. Every other day of the calendar is loaded.
         fetch: the loaded days from one to another, oldest first.
     """
 
@@ -331,7 +331,7 @@ def not_there(days: Collection[date], calendar: Calendar) -> list[date]:
 
 
 def newest(days: Mapping[date, T], most: int) -> list[T]:
-    """Return what is known of the newest days, at most so many."""
+    """Return the content of the newest days, at most so many."""
     if isinstance(days, DaysOnDemand):
         found = cast("DaysOnDemand[T]", days)
         return [found[day] for day, _ in zip(reversed(found), range(most), strict=False)]
@@ -339,14 +339,14 @@ def newest(days: Mapping[date, T], most: int) -> list[T]:
 
 
 def first_and_last(days: Collection[date]) -> tuple[date, date]:
-    """Return the first and the last of some days; the last before the first where there are none."""
+    """Return the first and the last of some days; the last before the first if there are none."""
     if isinstance(days, DaysOnDemand):
         return next(iter(days), date.max), next(reversed(days), date.min)
     return min(days, default=date.max), max(days, default=date.min)
 
 
 def not_known_beforehand(days: Mapping[date, T]) -> Mapping[date, T]:
-    """Return the days of which nothing is known beforehand; of a plain mapping, all of them."""
+    """Return the days that need a query; for a plain mapping, all of them."""
     if isinstance(days, DaysOnDemand):
         found = cast("DaysOnDemand[T]", days)
         return {day: found[day] for day in sorted(found.open_days) if day in found}

@@ -109,7 +109,7 @@ NORMAL = 1.4826
 ALIKE, LEAST_ALIKE = 26, 5
 """Most and fewest days that are alike to compare with: half a year of weekdays, and little more than a month."""
 ANY, LEAST_ANY = 28, 14
-"""Most and fewest days whatever their weekday, while too few are alike."""
+"""Most and fewest days of any weekday, while too few have the same weekday."""
 LEAST_SPREAD = 0.02
 """Even a constant series may vary by `Z` times this share of its rows, and by one row more."""
 LEAST_NOISE = 0.5
@@ -136,7 +136,7 @@ class Interval:
         return abs(log1p(rows) - log1p(self.middle))
 
     def is_much_farther(self, rows: int, than: int) -> bool:
-        """Return whether a number of rows is farther from the median than another by more than what is usual at all."""
+        """Return whether a number of rows is farther from the median than another by more than the usual distance."""
         return self.distance(rows) - self.distance(than) > self.distance(self.high)
 
     def __str__(self) -> str:
@@ -174,7 +174,7 @@ class RowHistory:
             self._alike[rhythm.part(day)].append(day)
 
     def usual(self, day: date) -> Interval | Undecided:
-        """Return what is usual for a day, by the days nearest to it before and after, never by itself."""
+        """Return the usual interval for a day, by the nearest days before and after, never by itself."""
         if unfit := self._rhythm.unfit(day):
             return Undecided(unfit, lacks_history=day not in self._rhythm.closed)
         name = self._rhythm.name(day)
@@ -222,8 +222,8 @@ class Verdict:
 
     Args:
         lately: days outside on the same side among the last ones, this one included; 0 for a usual day.
-        shown: rows that readers have of the day now, where these would be held today as well.
-        farther: rows that readers have of the day now, where these are farther from what is usual.
+        shown: rows of the day that readers see now, if these would be held today as well.
+        farther: rows of the day that readers see now, if these are farther from the usual.
     """
 
     day: date
@@ -320,7 +320,7 @@ def volume_verdicts(
 
 
 def volume_finding(contract: Contract, verdict: Verdict) -> Finding | None:
-    """Return what is wrong with the volume of a day."""
+    """Return the finding on a day's volume."""
     usual = verdict.usual
     if isinstance(usual, Undecided) or verdict.severity is None:
         return None
@@ -352,9 +352,9 @@ def is_loss(rows: int, before: int) -> bool:
 
 
 def not_missed(withdrawn: int, came: int) -> int:
-    """Count rows that people took out of what a day is made from and that nobody need miss.
+    """Count rows that people withdrew from a day's inputs, and that are therefore not missing.
 
-    None where others came at the same time: in their place, as far as anybody can tell, and then all should be back.
+    Returns 0 if other rows came at the same time: they probably replace the withdrawn ones, so all should be back.
     """
     return max(withdrawn, 0) if came <= 0 else 0
 
@@ -365,8 +365,8 @@ def loss_finding(
     """Return a warning of a day that lost more than half of its `rows_before`.
 
     Without it a correction could halve a young table's day, or empty it, and no check would say a word. It only warns:
-    what is left may be all that there should be. Rows that are gone from what the day is made from are not missed:
-    whoever took them out knows of it, or is told of it there.
+    the rest may be all that there should be. Rows withdrawn from the day's inputs do not count as missing: the person
+    who withdrew them knows, or is told there.
     """
     kept = max(before - gone, 0)
     if not is_loss(rows, kept):
@@ -391,12 +391,12 @@ def scant_finding(
 ) -> Finding | None:
     """Warn of a day that came with many others and has fewer than half of the rows that are usual among them, `beside`.
 
-    What comes at once is no measure of itself, or a fault of all of it would be one. But half a delivery among whole
-    ones can be told.
+    Days that came together are no measure for each other, or a fault in all of them would be the measure. But half a
+    delivery among whole ones can be found.
     """
     if isinstance(beside, Undecided) or beside.side(rows) >= 0 or not is_loss(rows, beside.middle):
         return None
-    fewer = f"{counted(rows, 'row')}, fewer than half of what is usual among the days that came with it"
+    fewer = f"{counted(rows, 'row')}, fewer than half of the usual number among the days that came with it"
     return Finding(
         check="volume",
         day=day,

@@ -1,8 +1,8 @@
 """Deliveries: whether what a source delivered could be read and is accounted for, what was set aside, which days lack.
 
 Many rows set aside are worth a warning. A day that has never been loaded has no usual volume, and nothing else would
-say that hardly anything of it is there. What is counted of a day are its keys without any good row on it, not rows:
-records that are delivered again in order are counted no more, though the rows that they had first stay in quarantine.
+say that hardly anything of it is there. A day's keys without any good row are counted, not its rows: a record that was
+delivered again in order counts no more, though its first rows stay in quarantine.
 
 Freshness looks at the whole calendar: a table whose newest day is current can still have a hole in last month.
 """
@@ -28,14 +28,14 @@ from platform_assets.words import counted, for_shell
 def repaired_by(
     refused: ArrivalRecord, delivered: Collection[ArrivalRecord], released: Mapping[str, int]
 ) -> tuple[ArrivalRecord, ...]:
-    """Return what took the place of a file, as far as names and counts can tell; nothing if that is not enough.
+    """Return the files that replaced a file, as far as names and counts show; empty if they do not replace all of it.
 
     Those are later files of the same arrival date whose names go on like its own (`till-3.csv`, `till-3-again.csv` or
     `till-3.csv.gz`), and they have to bring as many rows as were missing. A file of another date proves nothing: with
     many sources the next day's file has the same name. Nor does one of the same name with another ending.
 
     Args:
-        refused: of which some rows, or all, are in no table.
+        refused: a file with some or all rows in no table.
         delivered: files of its table that count.
         released: the release of every publication, by which one is later; their names go by the clocks of machines.
     """
@@ -51,7 +51,7 @@ def repaired_by(
 
 
 def remedy(refused: Collection[Arrival], delivered: int) -> str:
-    """Return what to do about refused rows of files of which others were taken, with one of the files as an example.
+    """Return what to do about refused rows of files whose other rows were taken, with one of the files as an example.
 
     `delivered` counts the rows that came with them and with the files beside them.
     """
@@ -118,9 +118,9 @@ def _contract(contract: Contract, day: date, arrivals: Collection[Arrival]) -> C
     what = [f"{len(files):,} of {counted(len(arrivals), 'file')}"] if files else []
     landed = sum(arrival.landed for arrival in arrivals if not arrival.reason)
     what += [f"{rows:,} of {counted(landed, 'row')}"] if rows else []
-    told = [f"{' and '.join(what)} refused"] if what else []
-    told += [f"{counted(late, 'row', 'wait')} in the late queue"] if late else []
-    summary = ", ".join(told)
+    parts = [f"{' and '.join(what)} refused"] if what else []
+    parts += [f"{counted(late, 'row', 'wait')} in the late queue"] if late else []
+    summary = ", ".join(parts)
     examples = [f"{arrival.path} {arrival.reason}" for arrival in files]
     examples += [f"{arrival.path}: {arrival.refused:,} of {counted(arrival.landed, 'row')}" for arrival in in_part]
     examples += [f"{arrival.path}: {counted(arrival.late, 'row', 'wait')}" for arrival in arrivals if arrival.late]
@@ -196,7 +196,7 @@ def freshness_finding(contract: Contract, overdue: Sequence[date], delay_days: i
 
 
 FAULT = re.compile(r"([^:]+): (?:\S+ is )?([^:;]+)")
-"""A fault as `spark.raw.parsing` writes it: a column or `broken line`, what is wrong, and mostly a value after it."""
+"""A fault as `spark.raw.parsing` writes it: a column or `broken line`, the problem, and mostly a value after it."""
 
 
 def much_refused(contract: Contract, arrival: Arrival) -> bool:

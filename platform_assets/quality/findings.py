@@ -32,7 +32,7 @@ FELL_FROM = "fell_from"
 
 
 def accepted_by_hand(figures: Mapping[str, int]) -> tuple[str, ...]:
-    """Return the checks of which a person accepted what they found of a published day."""
+    """Return the checks whose findings on a published day a person accepted."""
     return tuple(name.removeprefix(ACCEPTED) for name in figures if name.startswith(ACCEPTED))
 
 
@@ -69,8 +69,8 @@ class Checked:
 
     Args:
         sentence: what was compared and how it came out, for a person.
-        judged: whether anything could be said; there may be too little to compare the day with.
-        figures: what is to be kept with the day.
+        judged: whether the check could judge; there may be too little to compare the day with.
+        figures: to record with the day.
     """
 
     check: Check
@@ -145,7 +145,7 @@ class DayChecks:
     def figures(self) -> dict[str, int]:
         """Return what a published day keeps: accepted findings, as `accepted_<check>`, and where its rows fell.
 
-        And what checks want kept besides.
+        With further figures that checks record.
         """
         accepted = {f"{ACCEPTED}{checked.check}": checked.accepted for checked in self.checks if checked.accepted}
         fell = [int(finding.numbers[FELL_FROM]) for finding in self.findings if FELL_FROM in finding.numbers]
@@ -189,7 +189,7 @@ _HEX_DIGITS = 8
 
 @dataclass(frozen=True)
 class Masking:
-    """How an installation masks values: by a keyed hash, so that listing all possible values tells nobody which one.
+    """How an installation masks values: by a keyed hash, so that hashing all possible values does not reveal one.
 
     The key is `secret.installation_secret` and never shown.
     """

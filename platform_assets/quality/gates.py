@@ -182,7 +182,7 @@ class MovedKeys:
         source: table of the records.
         examples: a few of them, as people may see them.
         others: a few of the keys that they went to or came from.
-        unknown: why nobody can tell any more; empty where it is known.
+        unknown: why it is unknown; empty if known.
     """
 
     source: str

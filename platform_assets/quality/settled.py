@@ -20,7 +20,7 @@ from platform_assets.records.differences import EXAMPLES, Moves, Sum
 from platform_assets.words import counted
 
 MOST = 1_000
-"""Sums of a day whose drift is kept. Where more of them move, the day is held whatever each moves by."""
+"""Sums of a day whose drift is kept. If more of them move, the day is held, however little each moves."""
 
 _PREFIX = "drift "
 _EXACT = Context(prec=100, traps=[InvalidOperation])
@@ -90,7 +90,7 @@ def settled_finding(
     if not beyond and many <= MOST:
         return None, drift
     examples = _examples(contract, beyond, masking)
-    found = f"{many:,} sums, each within what is allowed"
+    found = f"{many:,} sums, each within its limit"
     expected = f"at most {MOST:,} of them may move"
     if beyond:
         found = examples[0] + (f" and {counted(len(beyond) - 1, 'more sum')}" if len(beyond) > 1 else "")

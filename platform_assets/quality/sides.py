@@ -135,7 +135,7 @@ def differing_days(left: Mapping[date, Digest], right: Mapping[date, Digest]) ->
 
 
 def days_to_join(differing: Collection[date], tolerance: Tolerance, *, drill: bool) -> tuple[date, ...]:
-    """Return the days whose keys have to be laid beside each other: a hash cannot tell by how much a day differs."""
+    """Return the days whose keys have to be joined: a hash does not show by how much a day differs."""
     return tuple(differing) if drill or tolerance else ()
 
 

@@ -32,7 +32,7 @@ from platform_assets.orchestration.automation.announcements import (
     announced_day,
     announcements,
     plan_messages,
-    runs_told_by_days,
+    runs_announced_by_days,
 )
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.records.chain import Heads
@@ -213,7 +213,7 @@ def test_a_run_that_left_days_is_told_by_these_alone(good: list[int], held: list
     run = FailedRun("r", "refresh", "2 days not published", True, False, frozenset(days.values()))
     holds = [hold(day, run="another run") for day in held]
     now = Present(holds, [run], [days[day] for day in good])
-    assert runs_told_by_days(now) == ({"r"} if silent else set())
+    assert runs_announced_by_days(now) == ({"r"} if silent else set())
     messages = announcements(now, Announced(held=frozenset(map(announced_day, holds))))
     assert [message.payload["what"] for message in messages] == ([] if silent else ["failed"])
 

@@ -1,8 +1,8 @@
 """A backfill: the very object that is explained, approved and applied; what it costs, who approves it, and who has.
 
 A job of one day takes nearly as long as one of thirty, so the start, each step of the rollout and each job cost
-something besides the days. What these cost is assumed of a machine of two cores, a job no more than the shortest that
-was seen, and a day of a table takes what the median of its days took. Both are then set right by the median of what
+something besides the days. Their cost is assumed for a machine of two cores, a job no more than the shortest seen, and
+a day of a table takes the median of its days. Both are then corrected by the median of what
 backfills of before took, and how far these lie from one another says how far off the next may be.
 """
 
@@ -31,14 +31,14 @@ from platform_assets.records.decisions import PlanDecision
 from platform_assets.records.history import DayMark, Timing
 
 ENOUGH = 3
-"""Backfills of before from which on they tell how far off what is said may be."""
+"""Earlier backfills from which on an interval of the estimate is given."""
 _START_S, _STEP_S, _JOB_S = 8.0, 0.5, 2.0
 """Assumed of a machine of two cores: Spark starts and compiles what its first job executes; a step; a job."""
 _LEAST_OF_DAYS = 0.25
 """Share of a job's seconds that its days have at least."""
 _LEAST_DAY_S = 0.001
 _LEAST_SHARE = 0.25
-"""Of what is assumed of starts, steps and jobs, however little backfills took beside their days."""
+"""Smallest factor for the assumed cost of starts, steps and jobs."""
 _NOT_ABOVE = 0.9
 """Share of backfills that an end of the interval leaves on its side."""
 _FEW = 2.5
@@ -75,8 +75,8 @@ class Experience:
         start_s: seconds once: Spark starts, and compiles what the first job executes.
         step_s: for each step of the rollout.
         job_s: for each table in each step of the rollout.
-        day_s: for each day, of tables of which one was ever timed.
-        ratios: of each of the backfills on which this rests, what it took over what is said of it.
+        day_s: for each day, by table; only tables with a timed day.
+        ratios: actual over estimated time of each backfill that this rests on.
     """
 
     start_s: float = _START_S
@@ -97,7 +97,7 @@ class Experience:
     def between(self, low_s: float, high_s: float) -> tuple[float, float] | None:
         """Return the ends between which, in four of five cases, something lies that is estimated between others.
 
-        None where backfills are too few to tell.
+        None if there are too few backfills.
         """
         count = len(self.ratios)
         if count < ENOUGH:
@@ -113,8 +113,8 @@ def experience(runs: Iterable[PastRun], timings: Iterable[Timing], tables: Colle
     """Return what the parts of a backfill of some tables take, by what was taken before.
 
     Args:
-        runs: backfills of before; those with days of tables of which nothing is known say nothing.
-        tables: that are asked about; of others only those of the backfills are looked at.
+        runs: earlier backfills; those with days of unknown tables are ignored.
+        tables: to estimate; others count only as part of these backfills.
     """
     usable = [run for run in runs if run.starts > 0 and run.seconds > 0 and run.jobs]
     by_table: defaultdict[str, list[Timing]] = defaultdict(list)
@@ -159,11 +159,11 @@ class Price:
     Args:
         bytes: written.
         seconds: from the start of Spark until all is staged, if every day that is reached is computed.
-        between: fewest and most seconds, in four of five cases as far as the past tells; the fewest if no day is
-            computed that is only reached. None where the past does not tell.
-        experience: what the start, each step, each job and each day take.
-        money: of these, at the price of the plan file; None without one.
-        unknown: tables of which no day was ever timed; what is said leaves them out.
+        between: fewest and most seconds, in four of five cases by past backfills; the fewest if no day is computed
+            that is only reached. None without enough past backfills.
+            experience: what the start, each step, each job and each day take.
+            money: cost at the price of the plan file; None without a price.
+            unknown: tables without a timed day; the estimate leaves them out.
     """
 
     rows: int
@@ -207,7 +207,7 @@ def price(
     cores: int,
     budget: Budget,
 ) -> Price:
-    """Price the steps of a plan: what each takes, and the start and the steps of the rollout besides.
+    """Price the steps of a plan: each step, the start, and the steps of the rollout.
 
     Args:
         experience: what start and steps took, and how far off that may be.
@@ -238,7 +238,7 @@ def price(
 
 
 _HASH_DIGITS = 32
-"""Of sixteen, somebody with patience could make two plans of one hash, and have one approved for the other."""
+"""With sixteen, a patient person could make two plans with one hash, and have one approved for the other."""
 
 
 @dataclass(frozen=True)
@@ -258,7 +258,7 @@ class Obstacle:
 
     @property
     def sentence(self) -> str:
-        """Return what is in the way, with the field."""
+        """Return the obstacle, with the field."""
         return f"{'.'.join(map(str, self.field))}: {self.what}" if self.field else self.what
 
 
@@ -284,10 +284,10 @@ class Narrowed:
 
 @dataclass(frozen=True)
 class Consent:
-    """Whether somebody has to approve a backfill.
+    """Whether a backfill needs approval.
 
     Args:
-        needed: how many different people; 0 if nobody.
+        needed: how many different people; 0 for none.
         given: who approved this very hash; the owner does not count.
     """
 
@@ -307,7 +307,7 @@ class Backfill:
 
     Args:
         days: that it names, found, in the order of the rollout.
-        request: what is asked of the planner.
+        request: for the planner.
         plan: the days that are computed, and those that cannot be.
         steps: the same days, in the order of the rollout.
         up_to_date: days that were asked for and need nothing, by table.
@@ -317,7 +317,7 @@ class Backfill:
         protected: days among these that are protected, each with the reason of that, by table.
         put_back: days among these that a person put back, and that are made again, each with the reason, by table.
         narrowed: how much of each table is computed, where only rows of some keys are.
-        exposed: tables that read what is computed and are not in the plan: they will be stale afterwards.
+        exposed: tables outside the plan that read its tables: they will be stale afterwards.
         notifies: exposures that get a message about the publication, each with the tables of the plan that it reads.
         consent: whether it needs an approval, and has it.
     """
@@ -363,11 +363,11 @@ def backfill_hash(
     gates: Mapping[str, str],
     put_back: Mapping[str, Collection[date]],
 ) -> str:
-    """Name what is done: the whole file, the days of each table, and what computes them and is held against them.
+    """Hash what is done: the whole file, the days of each table, the code that computes them, and the gates.
 
-    Days that a person put back are named, too: who approved a plan before has not approved that it makes them again.
-    Estimates, the clock and the content of what is read are no part of it: new rows on the same days are what a plan is
-    for, and the gates' to judge. So the order of the days is none, either: it goes by volume.
+    Days that a person rolled back are part of it: an earlier approval does not cover computing them again. Not part of
+    it are estimates, the clock and the content of inputs: a plan is for new rows on the same days, and gates judge
+    them. Nor is the order of the days, which goes by volume.
     """
     days: defaultdict[str, set[str]] = defaultdict(set)
     for step in steps:
@@ -390,7 +390,7 @@ def approved_by(file: PlanFile, hash: str, decided: Iterable[PlanDecision]) -> t
 
 
 def people(names: Iterable[str]) -> tuple[str, ...]:
-    """Return each person once, whatever the spellings, by the first of them in order."""
+    """Return each person once, by the first spelling in order."""
     first: dict[str, str] = {}
     for name in sorted(names):
         first.setdefault(_person(name), name)
@@ -398,15 +398,15 @@ def people(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def is_same(one: str, other: str) -> bool:
-    """Return whether two names are spellings of one: by their case, their blanks or characters that nobody sees."""
+    """Return whether two names differ only by case, blanks or invisible characters."""
     return _person(one) == _person(other)
 
 
 def reasons_to_ask(file: PlanFile, count: int, price: Price, oldest_beyond: date | None) -> tuple[str, ...]:
-    """Return why somebody has to approve.
+    """Return why a plan needs approval.
 
     Args:
-        oldest_beyond: the oldest day beyond its restatement window; None if there is none.
+        oldest_beyond: the oldest day beyond its restatement window; None without one.
     """
     asks, because = file.approvals, []
     if asks.above_days is not None and count > asks.above_days:

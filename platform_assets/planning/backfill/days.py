@@ -1,4 +1,4 @@
-"""Which days of which tables a plan file is about, in which order they are staged, and which are a sample of them."""
+"""The days of each table in a plan file, the order in which they are staged, and a sample of them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def request_for(
 
 @dataclass(frozen=True)
 class RolloutStep:
-    """What is staged before the gates are asked.
+    """Days that are staged before the gates judge them.
 
     Args:
         share: percent of the named days that are staged once it is done.
@@ -68,7 +68,7 @@ class RolloutStep:
 
 
 def in_rollout_order(days: Iterable[date], volumes: Mapping[date, int]) -> tuple[date, ...]:
-    """Return the days in an order of which every beginning is spread over weekdays, volumes and the whole range.
+    """Order the days so that each prefix is spread over weekdays, volumes and the whole range.
 
     The first and the last day come first: there ranges are wrong most often. The others are sorted by weekday and
     volume, and taken from that order by bit reversal, the van der Corput sequence of base 2, so that each next one

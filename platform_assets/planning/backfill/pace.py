@@ -1,4 +1,4 @@
-"""Whether a backfill may go on: by the gates on what is staged, by budget and hours; and how long it will take yet."""
+"""Whether a backfill may go on: by gates on staged days, by budget and hours; and how long it will still take."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def may_compute(service: Service, now: datetime) -> bool:
 
 
 def seconds_left(service: Service, now: datetime) -> float | None:
-    """Return how long it may compute until it has to be staged, in its hours alone; None where nobody set an end.
+    """Return how long it may still compute within its hours; None without an end.
 
     Args:
         now: in UTC.
@@ -75,7 +75,7 @@ def seconds_left(service: Service, now: datetime) -> float | None:
 
 
 def _used(budget: Budget, seconds: float, size: int, cores: int | None) -> Iterator[tuple[str, Decimal, Decimal]]:
-    """Yield what is bounded, by how much, and how much of it is used."""
+    """Yield each limit's name, its value, and how much of it is used."""
     money = Decimal(seconds) * (cores or 0) * (budget.price_per_core_hour or 0) / 3600
     used = {"bytes": Decimal(size), "minutes": Decimal(seconds) / 60, "money": money}
     for name, is_used in used.items():
@@ -186,7 +186,7 @@ class GateVerdict:
 
 
 def judged(gates: Iterable[Gate], staged: Sequence[Figures]) -> tuple[GateVerdict, ...]:
-    """Hold what is staged against the release.
+    """Judge staged days against the release.
 
     Days that the release does not have say nothing: there is nothing to compare them with. Nor does a gate of whose
     table no day is staged yet.

@@ -28,10 +28,10 @@ from platform_assets.words import visible
 
 _TABLE = re.compile(rf"(silver|gold)\.{IDENTIFIER.pattern}")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE)
-"""The last of these are told to be none by what takes finite numbers."""
+"""The last of these match here so that the check for finite numbers refuses them with a clear message."""
 MOST_DAYS = 36_500
 MOST = 10**18
-"""Of whatever is counted or paid: more is a mistake, and no number that can be reckoned with."""
+"""Largest count or amount: more is a mistake."""
 Column = Annotated[str, Field(pattern=f"^{IDENTIFIER.pattern}$")]
 _RANGE, _HOURS = r"^\d{4}-\d\d-\d\d\.\.\d{4}-\d\d-\d\d$", r"^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$"
 _MOMENT = r"^\d{4}-\d\d-\d\d \d\d:\d\d$"
@@ -75,12 +75,12 @@ def _computed(table: str) -> str:
 
 def _readable(text: str) -> str:
     if not text.strip() or visible(text, breaks=True) != text:
-        raise ValueError("it is blank, or has characters that nobody can see: write words")
+        raise ValueError("it is blank, or has invisible characters: write words")
     return text
 
 
 def _in_digits(value: object) -> object:
-    """Return what Python takes for a number besides, as 1_5, is more likely a slip than fifteen."""
+    """Refuse spellings that only Python takes for a number: `1_5` is more likely a slip than fifteen."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return value
     if not _NUMBER.fullmatch(str(value)):
@@ -194,7 +194,7 @@ class Gate(_Part):
     table: Table
     """Of the staged days that it looks at."""
     metric: Literal["rows", "keys", "changed", "sum", "nulls", "distribution"]
-    """What is looked at: rows, keys or changed keys of a table; the sum, nulls or distribution of a column."""
+    """Figure to judge: rows, keys or changed keys of a table; the sum, nulls or distribution of a column."""
     column: Column | None = None
     """Of `sum`, `nulls` and `distribution`."""
     tolerance_percent: Percent
@@ -238,7 +238,7 @@ class Service(_Part):
 
 
 class Approvals(_Part):
-    """When somebody has to approve the hash that `plan explain` shows; never asked for by default."""
+    """When the hash that `plan explain` shows needs approval; never by default."""
 
     above_days: Annotated[int, Field(ge=0, le=MOST)] | None = None
     """Of tables, all together."""
@@ -256,7 +256,7 @@ class Override(_Part):
     days: DayRange
     """Both ends included: 2017-01-01..2017-01-31."""
     reason: Words
-    """Why what is closed has to change, for whoever asks."""
+    """Why closed days have to change, for auditors."""
 
     def named(self) -> frozenset[date]:
         """Return the days."""
@@ -264,7 +264,7 @@ class Override(_Part):
 
 
 class Afterwards(_Part):
-    """What is proved once it is published."""
+    """What is verified after publication."""
 
     verify: Annotated[int, Field(ge=0, le=1000)] = 3
     """So many days of each table, and the newest, are computed once more and have to come out the same; none with 0."""
@@ -280,7 +280,7 @@ class PlanFile(_Part):
     reason: Words
     """Why it is needed, for the next person."""
     owner: Words
-    """Whoever answers for it."""
+    """The person or team responsible."""
     tables: Annotated[tuple[Table, ...], Field(min_length=1, max_length=1000)]
     """That are to be computed. What they are made from is brought up to date before."""
     days: Days
@@ -316,7 +316,7 @@ class PlanFile(_Part):
     """Days that contracts protect, as a closed accounting period, are computed only where this names them, and why."""
     afterwards: Afterwards = Afterwards()
     notify: Annotated[tuple[Happening, ...], Field(max_length=8)] = ()
-    """What of it is told to the platform's webhook, as [stopped, published]: by `up`, as announcements are."""
+    """Events sent to the platform's webhook by `up`, as [stopped, published]."""
 
     @field_validator("only")
     @classmethod

@@ -1,4 +1,4 @@
-"""Whether a module does anything when it is imported, besides binding names; rather yes than no, and nothing is run.
+"""Decide whether importing a module does anything besides binding names. Runs nothing; if in doubt, yes.
 
 A module that only binds names counts by the names that a transform uses. One that acts, as by entering a function in a
 list, counts whole, for all tables of the domain: what exactly it changes need not be found out. Calls of Python's and
@@ -20,7 +20,7 @@ from platform_assets.planning.code.names import Chain, Import, chain_of, paramet
 from platform_assets.planning.code.source import DEFINITIONS, Lookup, Module, Statement, Target
 
 IMPORTS_BY_NAME = ("builtins.__import__", "importlib", "pkgutil", "pydoc.locate", "runpy", "sys.modules")
-"""By these, code imports what only running it could tell."""
+"""By these, code imports modules by computed names."""
 
 _READING = (
     frozenset(name for kind in (str, frozenset, Decimal, datetime, re.Pattern) for name in dir(kind))
@@ -64,7 +64,7 @@ class Acts:
         self._straight: dict[tuple[ast.AST, int], bool] = {}
 
     def acts(self, module: Module) -> bool:
-        """Tell whether importing a module does anything besides binding names."""
+        """Return whether importing a module does anything besides binding names."""
         if module.name not in self._acts:
             self._acts[module.name] = "__getattr__" in module.bound or any(
                 self._does(module, statement) for statement in module.executed
@@ -72,7 +72,7 @@ class Acts:
         return self._acts[module.name]
 
     def _does(self, module: Module, statement: Statement) -> bool:
-        """Tell whether a statement that runs with a module, or with the body of a class, does anything."""
+        """Return whether a statement at the top of a module or class body does anything."""
         match statement:
             case ast.Import() | ast.ImportFrom() | ast.Pass() | ast.Expr(value=ast.Constant()):
                 return False
@@ -109,7 +109,7 @@ class Acts:
                 return type(statement).__name__ != "TypeAlias"
 
     def _is_only_wrapped(self, module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
-        """Tell whether decorators only give another function or class."""
+        """Return whether decorators only return another function or class."""
         for decorator in node.decorator_list:
             layers, function = (2, decorator.func) if isinstance(decorator, ast.Call) else (1, decorator)
             chain = chain_of(function)
@@ -131,7 +131,7 @@ class Acts:
         return True
 
     def _is_plain_base(self, module: Module, base: ast.expr) -> bool:
-        """Tell whether making a class from a base runs nothing of the user's."""
+        """Return whether creating a class from a base runs none of the user's code."""
         inner = base.value if isinstance(base, ast.Subscript) else base
         chain = chain_of(inner)
         targets = self._lookup.resolve(module, chain) if chain else []
@@ -161,7 +161,7 @@ class Acts:
         local: frozenset[str] = frozenset(),
         imports: Sequence[Import] = (),
     ) -> bool:
-        """Tell whether evaluating an expression changes nothing.
+        """Return whether evaluating an expression changes nothing.
 
         Args:
             expression: with the bodies of lambdas, which may be called by what they are given to.
@@ -189,7 +189,7 @@ class Acts:
         return True
 
     def _is_harmless(self, module: Module, call: ast.Call, local: frozenset[str], imports: Sequence[Import]) -> bool:
-        """Tell whether a call, of which all else was looked at, changes nothing."""
+        """Return whether a call changes nothing. Its arguments were checked before."""
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         if any(keyword.arg == "inplace" for keyword in call.keywords):
             return False
@@ -225,7 +225,7 @@ class Acts:
         return True
 
     def _is_safe_to_pass(self, module: Module, given: ast.expr, imports: Sequence[Import]) -> bool:
-        """Tell whether calling what a function is given changes nothing: the user's functions have to be straight."""
+        """Return whether an argument is safe to be called: a user's function has to be straight-line code."""
         return all(
             self._is_straight(target, 1)
             for part in ast.walk(given)
@@ -235,7 +235,7 @@ class Acts:
         )
 
     def _is_straight(self, target: Target, layers: int) -> bool:
-        """Tell whether calling something of the user's only computes.
+        """Return whether calling a user's function or class only computes.
 
         Args:
             target: a name in one of the user's modules.
@@ -292,7 +292,7 @@ class Acts:
     def _body_is_straight(
         self, module: Module, function: ast.FunctionDef | ast.AsyncFunctionDef, layers: int, imports: Sequence[Import]
     ) -> bool:
-        """Tell whether the body of a function is made of assignments to local names and a result."""
+        """Return whether the body of a function consists of assignments to local names and a return."""
         parts = [part for one in function.body for part in ast.walk(one)]
         stored = {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
         inner = {part.name for part in parts if isinstance(part, DEFINITIONS)}
@@ -331,7 +331,7 @@ class Acts:
         )
 
     def _own(self, module: Module, node: ast.expr) -> bool:
-        """Tell whether an expression names anything of the user's, or anything that is not known."""
+        """Return whether an expression uses any name of the user's code, or an unknown name."""
         chains = module.names(node).used
         targets = [self._lookup.resolve(module, chain) for chain in chains]
         return any(
@@ -342,7 +342,7 @@ class Acts:
         )
 
     def _is_plain(self, module: Module, chain: Chain, imports: Sequence[Import]) -> bool:
-        """Tell whether a name is bound to what may be used on import without changing it."""
+        """Return whether a name is bound to a value that use on import cannot change."""
         return all(
             isinstance(one, DEFINITIONS) or (len(bound) == 1 and self._is_plain_value(target.module, _value(one)))
             for target in self._lookup.resolve(module, chain, imports)
@@ -354,7 +354,7 @@ class Acts:
     def _is_plain_attribute(
         self, module: Module, chain: Chain, local: frozenset[str], imports: Sequence[Import]
     ) -> bool:
-        """Tell whether an attribute is one that may be taken: no method of a value that may change it when called."""
+        """Return whether an attribute is safe to use: not a method that may change its object."""
         if chain[0] in local:
             return True
         if not self._is_plain(module, chain, imports):
@@ -370,7 +370,7 @@ class Acts:
         )
 
     def _is_plain_value(self, module: Module, value: ast.expr | None) -> bool:
-        """Tell whether a value is neither an object of the user's own classes, nor empty, nor used up by taking it."""
+        """Return whether a value is no object of a user's class, not empty, and not consumed by use."""
         match value:
             case None:
                 return True
@@ -392,7 +392,7 @@ class Acts:
         )
 
     def _is_made_by(self, target: Target, libraries: Sequence[str]) -> bool:
-        """Tell whether a name is bound to a text or number, or to what a function of some libraries gives."""
+        """Return whether a name is bound to a text, a number, or the result of a function of some libraries."""
         module = target.module
         if module is None:
             return False
@@ -414,7 +414,7 @@ def _imports_by_name(target: Target) -> bool:
 
 
 def _has_library_star(module: Module) -> bool:
-    """Tell whether a name that is not known may be one that a library gave."""
+    """Return whether an unknown name may come from a library's star import."""
     return any(import_.bound == "*" for import_ in module.imports)
 
 
@@ -442,7 +442,7 @@ def _is_method(node: Statement) -> TypeGuard[ast.FunctionDef | ast.AsyncFunction
 
 
 def _is_attribute(target: ast.expr, itself: str) -> bool:
-    """Tell whether an assignment is to an attribute of the object that is made."""
+    """Return whether an assignment sets an attribute of the new object."""
     return (
         isinstance(target, ast.Attribute)
         and isinstance(target.value, ast.Name)

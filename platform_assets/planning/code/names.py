@@ -17,7 +17,7 @@ class Import(NamedTuple):
     Args:
         bound: the name; `*` for all that a module has.
         module: the module, by its absolute name.
-        name: what is taken of the module; empty for the module itself.
+        name: imported from the module; empty for the module itself.
         loads: the module that has to run for it.
     """
 

@@ -3,7 +3,7 @@
 A definition counts for who uses it, over any number of modules. A module that binds a name twice, or imports all of
 another one, counts whole for who uses any of it, since its order matters. One that does something when it is imported
 counts whole for all tables of the domain, whose transforms are imported together, with the order in which these run.
-Where only running the code could tell what it uses, whole modules count.
+Where only running the code would show what it uses, whole modules count.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class _Imported:
 
     @cached_property
     def modules(self) -> tuple[Module, ...]:
-        """The user's own, by functions as well, any of which may be called; in the order in which they have run."""
+        """Return the user's modules, including imports inside functions, in the order in which they run."""
         done: dict[str, Module] = {}
         begun: set[str] = set()
 
@@ -173,7 +173,7 @@ class _Reach:
             self._todo.append((module, None))
 
     def takes_whole(self, module: Module) -> None:
-        """Take in all of a module, and of the modules it has imported, of which any name may be used."""
+        """Include all of a module and of the modules that it has imported: any of their names may be used."""
         if not self._is_new(("whole", module.name)):
             return
         self.takes_all(module)
@@ -226,7 +226,7 @@ class _Reach:
                 self._todo.append((target.module, statement))
 
     def _imports(self, module: Module, import_: Import) -> None:
-        """Take in what an import does, whoever uses what it binds."""
+        """Include the effects of an import, whether or not its names are used."""
         for name in (*packages(import_.loads), import_.loads, f"{import_.loads}.{import_.name}"):
             if imported := self._lookup.find(name):
                 self.loads(imported)
@@ -243,12 +243,12 @@ class _Reach:
                 self.takes_whole(beside)
 
     def _takes_modules_in(self, package: Module) -> None:
-        """Take in the modules of a package, of which any may be taken by a name that is computed."""
+        """Include all modules of a package: a computed name may import any of them."""
         for name in self._below(package.name):
             if name.startswith(f"{package.name}.") and (module := self._lookup.find(name)):
                 self.takes_whole(module)
 
 
 def _overlap(name: str, other: str) -> bool:
-    """Tell whether a dotted name is another, lies in it or has it within."""
+    """Return whether one dotted name equals or contains the other."""
     return f"{name}.".startswith(f"{other}.") or f"{other}.".startswith(f"{name}.")

@@ -26,8 +26,8 @@ class Module:
         name: absolute.
         is_package: whether modules may lie in it.
         bound: the statements at its top that bind a name, by name, in order.
-        executed: those at its top that are executed with it, in order.
-        imports: what is imported with it, in order.
+        executed: its top-level statements that are executed with it, in order.
+        imports: its imports, in order.
         body: all its statements.
     """
 
@@ -120,7 +120,7 @@ def _binding(statement: Statement) -> Sequence[ast.AST]:
 def canonical(node: object) -> str:
     """Code as text that is the same for code that does the same, on every version of Python.
 
-    Comments, formatting and docstrings are not in it, nor are places and whatever is empty: a newer Python adds fields.
+    Without comments, formatting, docstrings, positions and empty fields, because a newer Python adds fields.
     """
     match node:
         case ast.JoinedStr(values=values):
@@ -129,7 +129,7 @@ def canonical(node: object) -> str:
             fields = ((name, value) for name, value in ast.iter_fields(node) if name not in ("kind", "type_comment"))
             shown = ((name, _without_docstring(node, value) if name == "body" else value) for name, value in fields)
             parts = (f"{name}={canonical(value)}" for name, value in shown if value is not None and value != [])
-            # The constant None, which a field that is not there is told from.
+            # The constant None, to distinguish it from a missing field.
             value = "None" if isinstance(node, ast.Constant) and node.value is None else ",".join(parts)
             return f"{type(node).__name__}({value})"
         case list():
@@ -172,7 +172,7 @@ def _joined(values: Iterable[ast.expr]) -> list[ast.expr]:
 
 
 Find = Callable[[str], Module | None]
-"""Gives a module of the user's own by its absolute name; None for anybody else's and for what is none."""
+"""Returns a user's module by its absolute name; None for other modules and unknown names."""
 
 
 class Target(NamedTuple):
@@ -205,7 +205,7 @@ class Lookup:
         self._resolving: set[tuple[str, Chain]] = set()
 
     def resolve(self, module: Module, chain: Chain, imports: Sequence[Import] = ()) -> list[Target]:
-        """Find what a name, with attributes, stands for in a module; nothing for Python's own and for what is unknown.
+        """Find what a name, with attributes, stands for in a module; empty for builtins and unknown names.
 
         Args:
             imports: more of them, of the function that it is used in.
