@@ -286,7 +286,7 @@ class Settings(BaseSettings):
     )
     ui_origins: Origins = Field(
         default=(),
-        description="Further addresses of the UI of `up`, beside `ui_url` and this machine, comma separated.",
+        description="More addresses of the UI of `up`, beside `ui_url` and this machine, comma separated.",
     )
     ui_password: Password = Field(
         default=None, description="What the UI of `up` asks for; only as a PLATFORM_… variable."

@@ -120,7 +120,7 @@ def test_whatever_is_said_can_be_written_and_read(reason: str, policy: str, down
         ("    column: net\n", "    colum: net\n", "line 12, gates.0.colum"),
         ("0.5", "lots", "line 13, gates.0.tolerance_percent"),
         ("owner: ada\n", "", "owner: Field required"),
-        ("owner: ada", "owner: ' '", "line 3, owner: it is blank, or has characters that nobody can see"),
+        ("owner: ada", "owner: ' '", "line 3, owner: it is blank, or has invisible characters"),
         ("rollout: [10, 100]", "budget: {money: 5}", "line 8, budget: a budget of money needs price_per_core_hour"),
         ("owner: ada", "only: {store_id: [330]}", "line 3, only: rows of some keys are computed of the named tables"),
         (

@@ -114,7 +114,7 @@ def test_the_farthest_sums_are_named_and_too_many_are_held_whatever_each_moves_b
     many, _ = settled_finding(contract(STORE), STORE, DAY, Moves(MOST + 1), {}, Masking(b""))
     assert many is not None
     assert many.blocks
-    assert "1,001 sums, each within what is allowed; at most 1,000 of them may move" in many.message
+    assert "1,001 sums, each within its limit; at most 1,000 of them may move" in many.message
 
 
 def test_a_day_is_settled_by_what_was_delivered_and_not_by_the_clock() -> None:
