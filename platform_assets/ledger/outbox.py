@@ -51,7 +51,7 @@ class Outbox:
             query = query.where(outbox.c.state.in_(sorted(states)))
         return tuple(Message(**row) for row in self._database.rows(query))
 
-    def named(self, beginning: str) -> tuple[Message, ...]:
+    def with_key(self, beginning: str) -> tuple[Message, ...]:
         """Return the messages whose keys begin like this."""
         query = select(outbox).where(outbox.c.key.startswith(beginning, autoescape=True)).order_by(outbox.c.key)
         return tuple(Message(**row) for row in self._database.rows(query))

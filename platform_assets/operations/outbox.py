@@ -292,7 +292,7 @@ def drop(platform: Platform, key: str, author: Author) -> Message:
 
 
 def _named(platform: Platform, key: str) -> Message:
-    found: Collection[Message] = platform.ledger.outbox.named(key) if len(key) >= _SHORTEST else ()
+    found: Collection[Message] = platform.ledger.outbox.with_key(key) if len(key) >= _SHORTEST else ()
     if len(found) != 1:
         said = "No message has" if not found else f"{len(found)} messages have"
         raise PlatformError(

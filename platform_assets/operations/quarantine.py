@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _SHOWN = 5
 
 
-def shown(platform: Platform, row: AsideRow) -> tuple[str, Mapping[str, str]]:
+def masked_row(platform: Platform, row: AsideRow) -> tuple[str, Mapping[str, str]]:
     """Return why a row was set aside and its values as delivered, as people may see them.
 
     Where its raw table has sensitive columns, their values are masked, with all that the contract does not declare; and

@@ -289,7 +289,7 @@ class _Planned:
             every = sorted({*reasons_of, *by_version})
             self._wait(table, {day: ordered({*reasons_of[day], *by_version.get(day, ())}) for day in every})
             return
-        asked = self._request.asked(table, days)
+        asked = self._request.named_days(table, days)
         needed = {day for day in asked if self._request.force or (day not in known and day not in reasons_of)}
         if needs_all:
             needed |= by_version.keys()

@@ -179,7 +179,7 @@ class Request(Selection):
     keys: KeyScope | None = None
     takes: bool = True
 
-    def asked(self, table: str, wanted: Collection[date]) -> frozenset[date]:
+    def named_days(self, table: str, wanted: Collection[date]) -> frozenset[date]:
         """Return the days of a table that were asked for by name: the table's, the days', or by force all."""
         if self.by_table:
             return self.by_table.get(table, frozenset()).intersection(wanted) if table in self.tables else frozenset()

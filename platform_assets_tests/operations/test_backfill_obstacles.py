@@ -57,7 +57,7 @@ def begun(platform: Platform, name: str, **fields: Any) -> None:
     """Another plan, which has staged its days."""
     file = plan(name=name, **fields)
     write_record(platform.lake, BackfillRecord.new(explain(platform, file)))
-    stage(platform, f"plan-{name}", {file.tables[0]: dict.fromkeys(file.days.named() or (), ("asked for",))})
+    stage(platform, f"plan-{name}", {file.tables[0]: dict.fromkeys(file.days.named_days() or (), ("asked for",))})
 
 
 def test_a_plan_that_has_staged_nothing_yet_is_in_the_way_of_the_days_it_comes_to(platform: Platform) -> None:

@@ -58,7 +58,7 @@ ODD = [
 
 def test_a_plan_is_read_as_it_was_written() -> None:
     file = parse_plan(GOOD, "plan.yaml")
-    days = file.days.named()
+    days = file.days.named_days()
     assert days is not None
     assert len(days) == 31 + 27 + 31
     assert parse_plan(written(file), "again") == file

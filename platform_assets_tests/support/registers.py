@@ -247,7 +247,7 @@ def applied(found: Registers, platform: Platform, file: PlanFile, **more: Any) -
     record = apply(platform, lambda: found.world.spark, file, author(), **more)
     assert record.state == "published"
     assert file.only is not None
-    found.now_true(file.tables, sorted(file.days.named() or ()), file.only["store"])
+    found.now_true(file.tables, sorted(file.days.named_days() or ()), file.only["store"])
     return record
 
 

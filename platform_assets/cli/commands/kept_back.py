@@ -22,7 +22,7 @@ from platform_assets.engine.late.queue import late_queue
 from platform_assets.engine.late.queue import refuse as keep_out
 from platform_assets.engine.platform import Author
 from platform_assets.operations.lineage.plan_report import kept_lines
-from platform_assets.operations.quarantine import Acceptance, acceptance, lines, replay_quarantined, shown
+from platform_assets.operations.quarantine import Acceptance, acceptance, lines, masked_row, replay_quarantined
 from platform_assets.operations.quarantine import discard as decide
 from platform_assets.planning.rows_aside import AsideSelection, LateRows, LateSelection, counts_of, grouped
 from platform_assets.planning.windows import which
@@ -65,7 +65,7 @@ def show_rows(
     """Show rows with file and line, why they were set aside, and their values, sensitive ones masked."""
     with platform_to_look() as platform, without_numpy():
         rows = chosen(platform, _selection(table, days, rule, arrival), everything=everything, payloads=True)
-        at, found = lines(platform, rows[:limit]), [(row, *shown(platform, row)) for row in rows[:limit]]
+        at, found = lines(platform, rows[:limit]), [(row, *masked_row(platform, row)) for row in rows[:limit]]
     data, parts = [], list[Part]()
     for row, why, values in found:
         names = "table day error arrival rows number attempts discarded"

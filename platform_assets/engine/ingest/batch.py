@@ -80,7 +80,7 @@ class Again:
         """Return what stands before the path of a file in the name of the arrival as which rows of it enter."""
         return f"replayed/{turn.contract.table}/{publication}/" if self.rows else ""
 
-    def taken(self, parsed: DataFrame, before: str) -> DataFrame:
+    def rows_to_take(self, parsed: DataFrame, before: str) -> DataFrame:
         """Return the rows to take of parsed files."""
         return replayed_rows(parsed, self._tried(parsed.sparkSession), before) if self.rows else parsed
 
@@ -237,7 +237,7 @@ def _take(
     with new_stage(platform, (contract.name, letters, queue)) as (publication, folders):
         before = again.before(turn, publication)
         replayed = _replayed(turn, [file for file in seen if file not in refused])
-        chosen = partial(again.taken, before=before)
+        chosen = partial(again.rows_to_take, before=before)
         stage_rows(spark, turn, seen, refused, folders[contract.name], folders[letters], replayed, chosen)
         failpoint("ingest.staged")
         if again.rows:

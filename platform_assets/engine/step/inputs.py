@@ -106,12 +106,12 @@ class StepInputs:
         """Read the inputs of some days and apply the rules, the order of versions and the transform."""
         if self.contract.layer == "silver":
             return self._prepare_silver(days)
-        inputs = replace(self, scope=None).given(days)
-        frame, own_jobs = self._described(inputs if self.scope is None else self.given(days))
+        inputs = replace(self, scope=None).input_rows(days)
+        frame, own_jobs = self._described(inputs if self.scope is None else self.input_rows(days))
         of_tables = {read.table: inputs[read.parameter] for read in self.contract.inputs}
         return Prepared(frame, inputs=of_tables, own_jobs=own_jobs)
 
-    def given(self, days: Collection[date], arranged: Arrange | None = None) -> dict[str, InputRows]:
+    def input_rows(self, days: Collection[date], arranged: Arrange | None = None) -> dict[str, InputRows]:
         """Return what the transform is given for some days, by parameter.
 
         Args:

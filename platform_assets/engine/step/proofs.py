@@ -202,7 +202,7 @@ def probe(inputs: StepInputs, staged: DataFrame, digests: Mapping[date, Digest],
 
 def _alone(inputs: StepInputs, day: date, arranged: Arrange | None = None) -> DataFrame:
     """Return what the transform makes of a day by itself, not computed yet."""
-    made = inputs.transformed(inputs.given([day], arranged))
+    made = inputs.transformed(inputs.input_rows([day], arranged))
     return made.select(*spark_schema(inputs.contract).fieldNames())
 
 
@@ -213,7 +213,7 @@ def _digests(inputs: StepInputs, day: date, arranged: Arrange | None = None) -> 
 
 def _is_proved_by_plan(inputs: StepInputs, day: date) -> bool:
     """Return whether each row is made from one row of the same day, by expressions that are the same every time."""
-    given = inputs.given([day])
+    given = inputs.input_rows([day])
     rows = [frame for frame in given.values() if isinstance(frame, DataFrame)]
     first, second = inputs.transformed(given), inputs.transformed(given)
     return is_row_by_row(first, rows) and first.sameSemantics(second)

@@ -310,7 +310,7 @@ def publish(sitting: Sitting) -> None:
             _refuse_strangers(sitting, opened)
             refuse_overruled(sitting)
         author = replace(sitting.author, run=sitting.record.run, why=why_of(file))
-        allowed = file.override_protected.named() if file.override_protected else frozenset()
+        allowed = file.override_protected.named_days() if file.override_protected else frozenset()
         with keys_stay_apart(sitting):
             publish_stage(platform, sitting.spark, author, stage, go_on, look, allowed)
     failpoint("plan.published")

@@ -126,7 +126,7 @@ def unmatched_keys(platform: Platform, file: PlanFile) -> tuple[Obstacle, ...]:
     if scope is None:
         return ()
     snapshot = LakeSnapshot.now(platform)
-    named = file.days.named()
+    named = file.days.named_days()
     found = (
         _counted(snapshot, scope, table, sorted(snapshot.files(table) if named is None else named, reverse=True))
         for table in file.tables
@@ -261,9 +261,9 @@ def _planned(snapshot: LakeSnapshot, request: Request) -> Plan:
 
 
 def _days(snapshot: LakeSnapshot, file: PlanFile) -> frozenset[date]:
-    platform, days = snapshot.platform, file.days.named()
+    platform, days = snapshot.platform, file.days.named_days()
     if file.days.stale:
-        overridden = file.override_protected.named() if file.override_protected else frozenset()
+        overridden = file.override_protected.named_days() if file.override_protected else frozenset()
         everything = plan_steps(platform, replace(BY_PERSON, protected_too=overridden), snapshot=snapshot)
         stale = frozenset(day for name in file.tables for day in everything.stale.get(name, ()))
         return stale - set(file.days.without)

@@ -122,7 +122,7 @@ def _before(platform: Platform, file: PlanFile) -> Iterator[Obstacle]:
 
 def _protected(backfill: Backfill) -> Iterator[Obstacle]:
     override = backfill.file.override_protected
-    allowed = override.named() if override else frozenset()
+    allowed = override.named_days() if override else frozenset()
     for table, days in backfill.protected.items():
         because = next(iter(days.values()))
         if closed := sorted(days.keys() - allowed):

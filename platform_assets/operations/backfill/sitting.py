@@ -326,7 +326,7 @@ def overruled(platform: Platform, record: BackfillRecord) -> Iterator[Obstacle]:
                 f"were; or {cancel}.",
             )
     override = record.file.override_protected
-    allowed = override.named() if override else frozenset()
+    allowed = override.named_days() if override else frozenset()
     marks = LakeSnapshot.now(platform).marks([table for table in planned if table in platform.catalogue.names])
     ours = {table: planned[table] - allowed for table in marks}
     for table, why in protected_in(platform.catalogue, ours, marks).items():

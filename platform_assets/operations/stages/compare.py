@@ -347,11 +347,11 @@ def _same(one: Any, other: Any) -> bool:
 def _example(contract: Contract, day: date, how: str, row: Mapping[str, Any], masking: Masking) -> Example:
     key = list(contract.row_key)
 
-    def shown(name: str, value: Any) -> Any:
+    def displayed(name: str, value: Any) -> Any:
         return masking.masked(value) if contract.column(name).sensitive else value
 
     values = {
-        name: (shown(name, row[name]), shown(name, row[name + _AFTER]))
+        name: (displayed(name, row[name]), displayed(name, row[name + _AFTER]))
         for name in contract.column_names
         if name + _AFTER in row and not _same(row[name], row[name + _AFTER])
     }

@@ -394,7 +394,7 @@ def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) ->
         if has_webhook:
             moment = datetime.now(UTC)
             for message in plan_messages(records_since(opened.lake, moment - NEWS), moment):
-                if not opened.ledger.outbox.named(message.key):  # asked every time; written once
+                if not opened.ledger.outbox.with_key(message.key):  # asked every time; written once
                     notes.mark_announced("webhook", Announced(), by=message)
     news = to_log or to_send
     if not news:

@@ -38,7 +38,7 @@ def request_for(
     Args:
         protected_too: protected days that are planned, too; by default those that the file overrides.
     """
-    overridden = file.override_protected.named() if file.override_protected else frozenset()
+    overridden = file.override_protected.named_days() if file.override_protected else frozenset()
     return Request(
         frozenset(file.tables),
         by_person=True,

@@ -179,7 +179,7 @@ class Days(_Part):
             raise ValueError(f"give exactly one of range, list, stale and touched_by; there is {said}")
         return self
 
-    def named(self) -> frozenset[date] | None:
+    def named_days(self) -> frozenset[date] | None:
         """Return the days that the file itself names; None where the platform has to be asked."""
         if self.list is not None:
             return frozenset(self.list) - frozenset(self.without)
@@ -258,7 +258,7 @@ class Override(_Part):
     reason: Words
     """Why closed days have to change, for auditors."""
 
-    def named(self) -> frozenset[date]:
+    def named_days(self) -> frozenset[date]:
         """Return the days."""
         return days_of(self.days)
 
