@@ -500,7 +500,8 @@ def test_half_a_day_among_whole_ones_that_come_at_once_is_warned_of():
     assert finding is not None
     assert (finding.check, finding.severity, finding.numbers) == ("volume", "warn", {"rows": 165})
     assert (
-        "165 rows, fewer than half of the usual number among the days that came with it; 900 to 1,100" in finding.message
+        "165 rows, fewer than half of the usual number among the days that came with it; 900 to 1,100"
+        in finding.message
     )
     for rows, beside in ((600, usual), (5000, usual), (165, YOUNG)):
         assert scant_finding(SILVER_TRANSACTIONS, DAY, rows, beside, YOUNG) is None
