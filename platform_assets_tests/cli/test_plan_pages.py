@@ -165,7 +165,7 @@ def test_status_says_what_a_plan_waits_for(products: Settings, run: Run, tmp_pat
         f"plan resume {NAME}",
         f"It waits for its hours, {elsewhen} UTC",
         "It waits for more of a budget: the budget of 10 minutes is used up",
-        "Nobody applies it now",
+        "No process applies it now",
     ):
         assert said in told, said
     assert f"plan resume {NAME}" in run("plan", "status").out, "of all plans, too"

@@ -192,7 +192,7 @@ def test_a_link_that_is_no_text_is_named_and_the_others_are_told_to_whoever_only
     damaged: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Ledger.open(damaged) as ledger:
-        with pytest.raises(LedgerError, match=r"Decision 2 in the ledger .* is none") as caught:
+        with pytest.raises(LedgerError, match=r"Decision 2 in the ledger .* cannot be read") as caught:
             ledger.decisions(LateDecision)
         assert not isinstance(caught.value, LedgerCorruptError), "of which the index would be made anew"
         shown = ledger.decisions(LateDecision, as_far_as_readable=True)

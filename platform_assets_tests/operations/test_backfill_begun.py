@@ -177,7 +177,7 @@ def test_a_plan_that_is_interrupted_while_it_computes_says_so_and_counts_its_tim
     assert (record.state, record.events[-1].what) == ("staging", "interrupted while it computed")
     assert record.seconds >= 0.05, "it counts in the budget"
     [told] = waits_for(platform, record)
-    assert "Nobody applies it now" in told
+    assert "No process applies it now" in told
 
 
 def test_the_proof_of_what_was_published_waits_for_the_hours_of_its_plan(platform: Platform) -> None:

@@ -190,7 +190,7 @@ def test_who_is_told_of_what_a_plan_publishes_is_explained(platform: Platform) -
     assert explain(told, plan()).notifies == {"cache": (SILVER,)}
     wide = explain(told, plan(downstream=True))
     assert wide.notifies == {"week": (GOLD,), "cache": (GOLD, SILVER)}
-    assert f"Announced once it is published, if their days change: week ({GOLD}), cache ({GOLD}, {SILVER})." in [
+    assert f"Notified once it is published, if their days change: week ({GOLD}), cache ({GOLD}, {SILVER})." in [
         *facts(wide)
     ]
 
@@ -277,7 +277,7 @@ def test_the_record_of_another_plan_is_none_of_this_one(lake: Lake) -> None:
     write_record(lake, record())
     (lake.plans_path / "q2.json").replace((lake.plans_path / "q1.json").read() or b"")
     assert read_record(lake, "q1") == record()
-    with pytest.raises(RecordError, match="The record of the plan q2 is that of q1"):
+    with pytest.raises(RecordError, match="The record of the plan q2 belongs to q1"):
         read_record(lake, "q2")
 
 
