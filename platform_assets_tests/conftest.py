@@ -89,12 +89,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The longest modules first, as far as it is known how long they take, so that several processes end together."""
+    """The longest modules first, as far as it is known how long they take, so that several processes end together.
+
+    Of proofs each is known by itself, of a module without any how long its tests take together.
+    """
     known = json.loads((config.rootpath / "platform_assets_tests" / "durations.json").read_text(encoding="utf-8"))
-    takes: Counter[Path] = Counter()
+    takes: Counter[str] = Counter()
     for item in items:
-        takes[item.path] += known.get(item.nodeid, 0.0)
-    items.sort(key=lambda item: -takes[item.path])
+        takes[_module(item)] += known.get(item.nodeid, 0.0)
+    items.sort(key=lambda item: -max(takes[_module(item)], known.get(_module(item), 0.0)))
+
+
+def _module(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

@@ -135,18 +135,6 @@ def test_a_rehearsal_finds_what_is_damaged_and_the_next_backup_replaces_it(
     assert sorted(path.name for path in Path(folder, "generations").iterdir() if path.name.startswith(".")) == []
 
 
-def test_damage_in_the_lake_is_named_and_exits_with_1_while_the_backup_stays_good(
-    run: Run, published: Settings, folder: str
-) -> None:
-    run("backup", folder)
-    data_file(published.lake_folder).write_bytes(b"PAR1")
-    more(published)
-    said = run("backup", folder)
-    assert (said.code, "damaged" in said.out, "The backup keeps the good one" in said.out) == (1, True, True)
-    assert run("restore", folder, "--rehearse").code == 0
-    assert run("audit", "verify").code == 1, "the lake itself is still damaged"
-
-
 def test_a_damaged_or_missing_ledger_replaces_no_good_one(run: Run, published: Settings, folder: str) -> None:
     run("backup", folder, "--keep", "1")
     good = (Path(folder) / "ledger.db").read_bytes()
@@ -238,10 +226,6 @@ def test_what_cannot_be_finished_is_undone_where_a_person_says_so(
     assert contents(lake, "gold.other") == {day(0): [("z", 3)]}
     assert run("recover").out == "Nothing to recover: release 3 shows all that was begun.\n"
     assert publishing.publish(lake, staged_manifest(lake, {TABLE: {day(2): [("x", 2)]}})) == 4
-
-
-def test_where_nothing_was_published_there_is_nothing_to_recover(run: Run) -> None:
-    assert run("recover").out == "Nothing to recover: nothing was published yet.\n"
 
 
 COMMANDS = (["releases"], ["release", "show", "0"], ["status"], ["refresh"], ["release", "pin", "0", "--reason", "x"])
@@ -352,37 +336,6 @@ def test_what_people_decided_is_read_out_of_what_is_left(run: Run, published: Se
         assert ledger.decisions(LateDecision) == decided
 
 
-def test_of_a_chain_that_is_damaged_in_the_middle_the_entries_before_are_kept(
-    run: Run, published: Settings, file: Path
-) -> None:
-    with open_platform(published) as platform:
-        for n in range(60):
-            platform.ledger.decide(approval(f"{n} {'x' * 200}.csv"))
-        head = platform.ledger.decision_head()
-    content = bytearray(file.read_bytes())
-    page = content.index(b'"30 xxx') // 4096 * 4096
-    content[page : page + 4096] = bytes(4096)
-    file.write_bytes(content)
-    for ending in ("-wal", "-shm"):
-        file.with_name(f"{file.name}{ending}").unlink(missing_ok=True)
-    assert run("status").code == 3
-    assert "not all could be read of: decisions" in run("ledger", "rebuild").out
-    assert run("audit", "verify").code == 0
-    kept = run("audit", "head", "--json").json["decisions"]["number"]
-    assert 0 < kept < 32
-    said = run("audit", "verify", "--expect", f"releases=none,decisions={head}")
-    assert (said.code, f"they end at {kept}: history was cut since" in said.out) == (1, True)
-
-
-def test_a_file_that_never_was_a_ledger_is_left_where_it_is(run: Run, published: Settings, file: Path) -> None:
-    for beside in published.state.glob("ledger.db*"):
-        beside.unlink()
-    file.write_text("somebody's notes")
-    said = run("ledger", "rebuild")
-    assert (said.code, "no SQLite database" in said.err) == (3, True)
-    assert file.read_text() == "somebody's notes"
-
-
 TOLD = (("status", "--json"), ("releases", "--json"), ("audit", "decisions", "--json"), ("audit", "head", "--json"))
 
 
@@ -425,20 +378,3 @@ def test_a_ledger_is_moved_dumped_lost_and_restored(
     with Ledger.open(lost) as ledger:
         assert (len(ledger.holds()), len(ledger.decisions(LateDecision))) == (1, 1)
         ledger.decide(approval())
-
-
-def test_who_still_has_the_old_setting_is_told_where_it_is(
-    run: Run, decided: Settings, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as moving:
-        moving.setenv("PLATFORM_LEDGER_URL", postgres_server.new_database())
-        assert run("ledger", "move", "--json").json["rows"]["publications"] == 2
-    for command in (["status"], ["stale"], ["why", TABLE, "2017-01-01"], ["refresh"], ["ledger", "rebuild"]):
-        said = run(*command)
-        assert (said.code, "was moved to postgresql" in said.err) == (3, True), command
-    assert "was moved to postgresql" in run("doctor", "--json").out
-
-
-def test_it_is_moved_only_to_a_server(run: Run, decided: Settings) -> None:
-    said = run("ledger", "move")
-    assert (said.code, "is moved to PostgreSQL" in said.err) == (3, True)

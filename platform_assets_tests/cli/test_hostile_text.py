@@ -254,9 +254,9 @@ def words(said: Said) -> set[str]:
 
 
 def test_nothing_is_cut_at_any_width(run, corrected, monkeypatch):
-    """Every command that looks, four times, on one installation."""
+    """Every command that looks, twice, on one installation."""
     wide = {" ".join(command): run(*command) for command in READING}
-    for columns in (40, 60, 100):
+    for columns in (40,):
         monkeypatch.setenv("COLUMNS", str(columns))
         for command in READING:
             whole, narrow = wide[" ".join(command)], run(*command)

@@ -10,9 +10,11 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from platform_assets.cli import processes as supervised
 from platform_assets.cli.commands.up import describe_automation
 from platform_assets.cli.processes import PATIENCE_S, Processes
 from platform_assets.cli.session import URL, DagsterStorageError, dagster_instance, storage_error
@@ -71,8 +73,11 @@ def is_alive(pid: int) -> bool:
     return state.exists() and state.read_text().split()[2] != "Z"
 
 
-def test_the_first_that_ends_is_named_and_all_end_with_what_they_started(tmp_path: Path) -> None:
-    """As the runs of a code server that was killed, and one that does not listen."""
+def test_the_first_that_ends_is_named_and_all_end_with_what_they_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the runs of a code server that was killed, and one that does not listen and is not waited for long."""
+    monkeypatch.setattr(supervised, "PATIENCE_S", 1.0)
     child = (
         f"import subprocess, os, sys; child = subprocess.Popen({SLEEP}); "
         "print(child.pid, file=open(sys.argv[1], 'w'), flush=True); os.kill(os.getpid(), 9)"
@@ -154,6 +159,7 @@ def test_a_server_that_does_not_answer_is_told_without_its_password(
     home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv(URL, f"postgresql://ada:s3cr%2Ft@127.0.0.1:{free_port()}/x")
+    monkeypatch.setattr("dagster_postgres.utils.time", SimpleNamespace(sleep=lambda _: None))
     with pytest.raises(DagsterStorageError, match="Connection refused") as caught, dagster_instance(home):
         pass
     assert URL in caught.value.todo

@@ -1,4 +1,4 @@
-"""maintenance, verify, reconcile and engine; a weekly source on a daily calendar."""
+"""maintenance, verify and engine; a weekly source on a daily calendar."""
 
 from __future__ import annotations
 
@@ -10,22 +10,18 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import dagster as dg
-import polars as pl
 import pytest
 from pyspark.sql import SparkSession
 
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
-from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.operations import deletion
 from platform_assets.orchestration.assets.events import asset_key
 from platform_assets.orchestration.assets.table_checks import freshness_events
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.commands import TABLE, Run, run, state
-from platform_assets_tests.support.history import DAILY, DAYS, four_days
 from platform_assets_tests.support.meanwhile import usage_later
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
-from platform_assets_tests.support.prepared import Prepared
 from platform_assets_tests.support.shelf import age, contents, day, stage, staged_manifest
 from platform_assets_tests.support.world import World, empty_world
 
@@ -95,38 +91,6 @@ def test_days_never_published_are_an_error(run: Run, published: Settings) -> Non
     said = run("verify", TABLE, "--days", "2017-01-03")
     assert said.code == 3
     assert f"Nothing is published of {TABLE} on 2017-01-03." in said.err
-
-
-GOLD = "gold.daily_sales"
-
-
-def test_the_command_names_days_figures_and_keys(
-    prepared: Prepared, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """On a loaded lake, with the session of this process."""
-    world = prepared(four_days)
-    values = {"STATE": world.settings.state, "DOMAINS": DAILY, "CALENDAR_LAST": DAYS[-1], "TODAY": DAYS[-1]}
-    for name, value in values.items():
-        monkeypatch.setenv(f"PLATFORM_{name}", str(value))
-    with world.open() as platform:
-        now = platform.current_release().number
-    assert (same := run("reconcile", GOLD, f"{GOLD}@{now}")).code == 0
-    assert "they agree" in same.out
-
-    rows = pl.DataFrame(read_arrow(Lake.at(world.settings.lake), GOLD))
-    rows.with_columns(units=pl.col("units") + (pl.col("event_date").cast(pl.String) == DAYS[1])).write_csv(
-        copy := tmp_path / "copy.csv"
-    )
-    page = tmp_path / "page.html"
-    told = run("reconcile", GOLD, str(copy), "--drill", "--html", str(page))
-    assert told.code == 1
-    assert f"different {DAYS[1]}: store_id 7, department MEAT: units 5, not 6 (-1)" in told.out
-    assert [DAYS[1], "different", "units", "5", "6", "-1"] in [line.split() for line in told.out.splitlines()]
-    assert "units 5, not 6 (-1)" in page.read_text()
-    found = run("reconcile", GOLD, str(copy), "--tolerance", "1", "--json")
-    assert (found.code, found.json["agree"], found.json["differing"][0]["outcome"]) == (0, True, "within tolerance")
-    refused = run("reconcile", GOLD, str(copy), "--by", "shop", "--json")
-    assert (refused.code, "'shop', to compare by, is no column in" in refused.err) == (2, True)
 
 
 COMPUTED = {
@@ -217,6 +181,7 @@ def rows_of(world: World, table: str) -> dict[date, int]:
         return {day: found.rows for day, found in platform.ledger.current_days(table).items() if found.rows}
 
 
+@pytest.mark.proof
 def test_a_day_on_which_rows_are_expected_is_not_delivered_yet_and_nothing_is_held(
     state: Path, run: Run, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

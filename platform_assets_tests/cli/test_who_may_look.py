@@ -148,6 +148,7 @@ def dagster_begins(place: Path) -> None:
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
 
 
+@pytest.mark.proof
 def test_what_dagster_keeps_is_private_also_in_an_open_state_folder_beside_a_lake_for_all(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

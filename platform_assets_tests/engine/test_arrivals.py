@@ -78,6 +78,7 @@ def failing_on(name: str, says: str) -> Callable[..., DataFrame]:
     return failing
 
 
+@pytest.mark.proof
 def test_files_that_change_while_spark_reads_them_are_left_and_the_others_are_taken(
     make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -171,19 +172,6 @@ def test_files_that_spark_cannot_read_are_refused_and_the_others_are_taken(make_
     for reason in refused.values():
         assert "cannot be read by Spark: " in reason
     assert [row["basket_id"] for row in sorted(world.rows(RAW), key=lambda row: row["basket_id"])] == [0, 3]
-
-
-@pytest.mark.proof
-def test_a_file_that_spark_cannot_take_is_refused_even_if_there_is_no_other(
-    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world = make_world(days=1, domains=DAILY)
-    world.deliver_rows("transactions", DAY, "ill.jsonl", [sale(1, 1, DAY)])
-    with monkeypatch.context() as patch:
-        patch.setattr(file_rows, "parse", failing_on("ill", "no\nsense"))
-        [arrival] = taken(world).arrivals
-        assert (arrival.taken, arrival.reason) == (0, "cannot be read by Spark: [USER_RAISED_EXCEPTION] no")
-    assert taken(world).arrivals == ()
 
 
 @pytest.mark.proof

@@ -78,6 +78,7 @@ def as_delivered(sale: tuple[int, int, Decimal]) -> dict[str, object]:
     return {"till": till, "at": f"{nth(day)}T10:00:00Z", "paid": str(amount)}
 
 
+@pytest.mark.proof
 def test_a_changed_day_reaches_only_the_days_that_chose_it_and_a_day_of_one_row_is_compared_with_itself(
     world: World, tmp_path: Path
 ) -> None:

@@ -112,6 +112,7 @@ def test_commits_are_shown_short_with_their_mark() -> None:
     assert shown_commits(f"{'a' * 40}+dirty, {'b' * 40}") == f"{'a' * 12}+dirty, {'b' * 12}"
 
 
+@pytest.mark.proof
 def test_a_published_day_names_it_and_a_raw_day_none(git: Git, make_world: MakeWorld, tmp_path: Path) -> None:
     """A refresh."""
     with importable(tmp_path / "theirs"):

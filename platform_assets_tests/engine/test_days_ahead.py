@@ -14,7 +14,7 @@ from platform_assets.engine.results import IngestResult
 from platform_assets.planning.rows_aside import LateSelection, counts_of
 from platform_assets_tests.support.history import GOODS, NEXT_DAY, TILLS, no_session, person
 from platform_assets_tests.support.prepared import Lakes, Prepared
-from platform_assets_tests.support.world import MakeWorld, Rows, World, product, sale
+from platform_assets_tests.support.world import MakeWorld, World, product, sale
 
 FILE = "products/2017-01-03/p.jsonl"
 """Arrives on the 3rd; its contract takes rows of up to the 5th."""
@@ -152,25 +152,6 @@ RAW, SILVER, DAY = "raw.transactions", "silver.transactions", "2017-01-02"
 BROKEN = [sale(n, 1, DAY, quantity="many") for n in range(3)]
 
 
-def test_a_file_loads_its_day_if_a_row_of_it_was_taken_or_it_has_none(make_world: MakeWorld) -> None:
-    """A day for each kind of file."""
-    world = make_world(days=5, domains=TILLS)
-    one, two, three, four = (f"2017-01-0{number}" for number in range(1, 5))
-    delivered: dict[str, Rows] = {
-        one: [sale(n, 1, one, quantity="many") for n in range(3)],  # each row refused
-        two: [*BROKEN, sale(9, 1, two)],
-        three: [sale(n, 1, "2016-01-01", updated_at=f"{three}T10:00:00Z") for n in range(3)],  # each row late
-        four: [],
-    }
-    for day, rows in delivered.items():
-        world.deliver_rows("transactions", day, "t.jsonl", rows)
-    world.refresh()
-    loaded = {date.fromisoformat(day) for day in (two, three, four)}
-    assert world.digests()[RAW].keys() == world.digests()[SILVER].keys() == loaded
-    with world.open() as platform:
-        assert waiting(platform, 100).missing[RAW] == (date.fromisoformat(one),)
-
-
 @pytest.mark.proof
 def test_a_repaired_file_is_taken_under_its_name_and_the_rows_of_before_count_no_more(make_world: MakeWorld) -> None:
     """They stay in the table of refused rows, as what was delivered then."""
@@ -203,25 +184,6 @@ def rows_of_days(world: World, table: str = SILVER) -> dict[int, int]:
     """How many rows each day has that was published."""
     with world.open() as platform:
         return {found.day.day: found.rows for found in platform.ledger.current_days(table).values()}
-
-
-def test_a_day_is_published_with_the_arrival_of_the_next_and_neither_empty_nor_missing_before(
-    make_world: MakeWorld,
-) -> None:
-    """Three days, a refresh on each; one file brings the rows of the day before, of which the second had none."""
-    world = make_world(days=20, domains=NEXT_DAY)
-    rows = {1: 10, 2: 0}
-    for today in range(1, 4):
-        brought = baskets(today - 1) if rows.get(today - 1) else []
-        world.deliver_rows("transactions", day(today), "t.jsonl", brought)
-        world.on(day(today)).refresh()
-        assert rows_of_days(world) == {number: count for number, count in rows.items() if number < today}
-        with world.on(day(today)).open() as platform:
-            assert platform.ledger.holds() == ()
-            assert waiting(platform, 100).missing == {}
-    for today, missing in ((4, ()), (5, (date(2017, 1, 3),)), (6, (date(2017, 1, 3), date(2017, 1, 4)))):
-        with world.on(day(today)).open() as platform:
-            assert waiting(platform, 100).missing.get("raw.transactions", ()) == missing
 
 
 @pytest.mark.proof

@@ -65,6 +65,7 @@ def faults(world: World, folder: Path) -> list[str]:
     return [*(str(fault) for fault in found.faults), *different]
 
 
+@pytest.mark.proof
 def test_a_delivery_that_changes_nothing_in_a_table_touches_no_file_of_it(prepared: Prepared, tmp_path: Path) -> None:
     """Two refreshes, an audit and a verification, and a rollback."""
     world = prepared(loaded)

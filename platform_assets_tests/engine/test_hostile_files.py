@@ -5,15 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from decimal import Decimal
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
-import hypothesis
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from pyspark.sql import SparkSession
 
 from platform_assets.engine.results import IngestResult
 from platform_assets.records.manifest import Arrival
@@ -24,13 +18,12 @@ from platform_assets_tests.support.hostile import (
     SPARKS,
     csv,
     good,
-    mutated,
     parquet,
     parquet_for_spark,
     spark_schema,
 )
 from platform_assets_tests.support.orchestration.readings import SENSORS
-from platform_assets_tests.support.world import MakeWorld, World, empty_world
+from platform_assets_tests.support.world import MakeWorld, World
 
 ARRIVAL = "2017-01-01"
 EVERY: dict[str, Callable[[], bytes]] = {name: make for name, (make, _) in (REFUSED | SPARKS).items()}
@@ -101,23 +94,6 @@ def test_every_hostile_file_is_told_and_every_good_one_arrives(make_world: MakeW
     balanced(world, arrivals)
     again, _ = taken(world)
     assert not again
-
-
-@pytest.mark.proof
-@hypothesis.settings(max_examples=12, suppress_health_check=list(hypothesis.HealthCheck))
-@given(files=st.lists(mutated(), min_size=8, max_size=16))
-def test_whatever_bytes_lie_beside_them_good_files_arrive(spark: SparkSession, files: list[tuple[str, bytes]]) -> None:
-    with TemporaryDirectory() as state:
-        world = empty_world(Path(state), spark, days=3, domains=SENSORS, **BOUNDED)
-        for number, (name, content) in enumerate(files):
-            world.deliver("readings", ARRIVAL, f"odd{number}.{name.partition('.')[2]}", content)
-        goods = dict(map(good, range(4)))
-        for name, content in goods.items():
-            world.deliver("readings", ARRIVAL, name, content)
-        arrivals, _ = taken(world)
-        assert len(arrivals) == len(files) + len(goods)
-        assert all((arrivals[name].reason, arrivals[name].taken) == (None, 1) for name in goods)
-        balanced(world, arrivals)
 
 
 @pytest.mark.proof

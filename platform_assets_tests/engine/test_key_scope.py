@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from typing import Any
@@ -30,11 +29,7 @@ from platform_assets.planning.configuration import Configuration
 from platform_assets.planning.day_states import Stale
 from platform_assets.planning.selection import Request, ScopeError, Selection
 from platform_assets.records.code_version import Attempt
-from platform_assets.records.differences import Digest
 from platform_assets.records.history import Hold
-from platform_assets.spark.compare.profiles import profile
-from platform_assets.spark.tables.reading import read_days
-from platform_assets.spark.tables.schemas import spark_schema
 from platform_assets.spark.windows import History
 from platform_assets_tests.support.prepared import Prepared
 from platform_assets_tests.support.stores import (
@@ -59,51 +54,6 @@ def world(prepared: Prepared) -> World:
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_any_corrections_computed_by_key_are_the_full_recompute_and_others_are_held(
-    prepared: Prepared, tmp_path: Any, seed: int
-) -> None:
-    """Each day has corrections of its own; a full refresh of a copy, which takes the time, is their measure."""
-    world, draw = prepared(twenty_stores), random.Random(seed)
-    scope = set(draw.sample(STORES, 3))
-    outside = draw.choice(DAYS)
-    corrections = {
-        (day, store, draw.randrange(SOLD)) for day in DAYS for store in draw.sample(sorted(scope), draw.randint(0, 3))
-    }
-    corrections.add((outside, next(store for store in STORES if store not in scope), 0))
-    correct(world, corrections)
-    copy = world.copied_to(tmp_path / "whole")
-    copy.refresh()
-    whole = copy.digests()[GOLD]
-    with world.open() as platform:
-        before = {day: record.digest for day, record in platform.ledger.current_days(GOLD).items()}
-        [step] = scoped(platform, world, scope).steps
-        assert set(step.held) == {outside}, "the gates saw all of the day"
-        assert {found.check for found in step.held[outside]} == {"reconciliation"}
-        now = published(platform, world)
-        assert {day: now[day] for day in DAYS if day != outside} == {d: whole[d] for d in DAYS if d != outside}
-        assert now[outside] == before[outside]
-        assert not platform.ledger.holds(GOLD), "what all of it would be, no gate has seen"
-
-
-@pytest.mark.proof
-def test_the_digest_of_a_day_is_that_of_what_is_carried_over_and_what_is_computed(world: World) -> None:
-    correct(world, [(DAYS[0], 330, 1), (DAYS[1], 337, 0)])
-    with world.open() as platform:
-        contract, snapshot = platform.catalogue[GOLD], LakeSnapshot.now(platform)
-        before = {day: Digest.parse(record.digest) for day, record in snapshot.days(GOLD).items()}
-        path, files = platform.lake.table_path(GOLD), snapshot.files(GOLD)
-        old = read_days(world.spark, path, files, spark_schema(contract), [(DAYS[0], DAYS[-1])])
-        rows = old.where(F.col("store_id").isin(330, 337))
-        leaving = {day: found.digest for day, found in profile(rows, (), ()).items()}
-        request = request_of(platform, [330, 337])
-        made = StepInputs(world.spark, contract, snapshot, request.keys).prepare(DAYS).frame
-        entering = profile(made.select(*spark_schema(contract).fieldNames()), (), ())
-        [step] = scoped(platform, world, [330, 337]).steps
-        for day in DAYS:
-            assert Digest.parse(step.published[day].digest) + leaving[day] == before[day] + entering[day].digest
-
-
 def test_no_more_is_read_and_computed_than_the_keys(world: World) -> None:
     """Announced from the plan that was executed: three of twenty stores are 15 % of the rows."""
     with world.open() as platform:
@@ -148,6 +98,7 @@ def _nodes(plan: Any) -> list[Any]:
     return found
 
 
+@pytest.mark.proof
 def test_a_day_of_which_only_some_keys_have_new_code_stays_stale_through_code_and_says_so(world: World) -> None:
     with world.open() as platform:
         platform.code_versions[GOLD] = "other"
@@ -194,6 +145,7 @@ def test_a_corrected_day_stays_stale_through_data_though_nothing_else_was_correc
         assert explain(platform, platform.catalogue[GOLD], DAYS[0]).reasons == ()
 
 
+@pytest.mark.proof
 def test_a_day_that_is_what_it_would_be_stays_so(world: World) -> None:
     with world.open() as platform:
         before = platform.ledger.current_days(GOLD)[DAYS[0]]
@@ -245,6 +197,7 @@ def test_a_staged_day_is_not_mixed_any_further_nor_computed_again_behind_its_rea
             publish_stage(platform, lambda: world.spark, author(), "keys")
 
 
+@pytest.mark.proof
 def test_new_code_reaches_the_rows_of_the_keys_and_no_others_and_is_rolled_back(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,17 +224,6 @@ def test_new_code_reaches_the_rows_of_the_keys_and_no_others_and_is_rolled_back(
         assert DAYS[0] not in step.days, "the same code makes neither these rows nor all of them again"
 
 
-@pytest.mark.proof
-def test_a_key_without_rows_and_all_keys_there_are_leave_a_day_as_it_was(world: World) -> None:
-    """Nothing is computed of one day, and nothing carried over of the other."""
-    with world.open() as platform:
-        before = {day: record.digest for day, record in platform.ledger.current_days(GOLD).items()}
-        for stores, day in (([999], DAYS[0]), (STORES, DAYS[1])):
-            [step] = scoped(platform, world, stores, [day]).steps
-            assert (dict(step.held), step.published[day].digest) == ({}, before[day])
-        assert published(platform, world) == before
-
-
 def _of_all_stores(transactions: DataFrame, products: History) -> DataFrame:
     """Looks at other stores, in a column that nothing is reconciled by."""
     every = F.sum("gross").over(Window.partitionBy("event_date")).cast("decimal(18,2)")
@@ -296,11 +238,12 @@ def _with_a_stranger(transactions: DataFrame, products: History) -> DataFrame:
 _DAILY_SALES = gold.daily_sales
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("transform", "says"),
     [
         pytest.param(_with_a_stranger, "came out with a row of store_id=999", id="rows_of_other_keys"),
-        pytest.param(_of_all_stores, "came out with other content", id="other_content", marks=pytest.mark.proof),
+        pytest.param(_of_all_stores, "came out with other content", id="other_content"),
     ],
 )
 def test_a_promise_that_is_seen_to_be_broken_stages_nothing(

@@ -85,6 +85,7 @@ def test_content_and_gates_are_the_same_whatever_the_number_of_files(world: Worl
     assert world.digests() == whole.digests()
 
 
+@pytest.mark.proof
 def test_keys_of_one_file_are_in_no_other_and_in_order(world: World) -> None:
     """So that corrections of a few keys, and readers of one, find within each file where these are not."""
     path, seen = Lake.at(world.settings.lake).table_path(SILVER), set[str]()
@@ -96,6 +97,7 @@ def test_keys_of_one_file_are_in_no_other_and_in_order(world: World) -> None:
     assert len(seen) == MANY
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("engine", ["arrow", "polars", "pandas", "duckdb"])
 def test_every_reader_finds_all_of_a_day_in_several_files(world: World, engine: Any) -> None:
     found = read(SILVER, days=LARGE, engine=engine, settings=world.settings)

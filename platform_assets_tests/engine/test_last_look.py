@@ -350,7 +350,7 @@ def test_where_most_days_are_open_all_are_fetched_and_the_same_is_found(tmp_path
 
 
 def test_a_look_at_what_happened_finds_what_a_look_at_every_day_finds(tmp_path: Path, url: str) -> None:
-    _random_history(tmp_path, url, seed=0, steps=12)
+    _random_history(tmp_path, url, seed=0, steps=6)
 
 
 @pytest.mark.proof

@@ -78,6 +78,7 @@ def mixed(story: History) -> str:
     )
 
 
+@pytest.mark.proof
 def test_late_rows_wait_and_the_others_of_their_file_are_taken(story: History) -> None:
     """Two refreshes, the second of which has nothing to do; of the window the last day is in time, no day before it."""
     path, edge = mixed(story), story.deliver(LATE, "edge.jsonl", Version(20, 5, 3), Version(21, 4, 3))

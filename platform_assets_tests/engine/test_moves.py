@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import date, timedelta
@@ -25,8 +24,6 @@ from platform_assets.engine.moves import moved, moved_meanwhile, sent_home
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import RefreshResult, refresh
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.step import compute as computing
-from platform_assets.engine.step.stage import Stage
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.errors import LockLostError
 from platform_assets.lakehouse.layout import located
@@ -34,7 +31,6 @@ from platform_assets.operations.opening import open_platform
 from platform_assets.operations.rollback import rollback
 from platform_assets.operations.rollback_choice import chosen_publications
 from platform_assets.planning.selection import BY_PERSON
-from platform_assets.planning.steps import Step
 from platform_assets.records.manifest import DataFile
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.days_on_paper import publish
@@ -153,56 +149,6 @@ def test_of_two_days_between_which_other_rules_move_a_sale_none_is_published_alo
     assert kept(world) == [(0, "2017-01-02", "2.50")]
 
 
-def day_two_comes_last(make_world: MakeWorld, newer: Version) -> tuple[World, Path]:
-    """A sale is published on the fifth day; its older version comes for the second, of which nothing was before."""
-    world = eight_days(make_world, TILLS, without=2)
-    file = world.deliver_rows("transactions", "2017-01-08", "newer.jsonl", [line(0, newer)])
-    world.refresh()
-    world.deliver_rows("transactions", "2017-01-08", "older.jsonl", [line(0, FIRST)])
-    return world, file
-
-
-@pytest.mark.proof
-def test_a_day_never_computed_is_not_published_beside_one_that_other_rules_would_take_a_sale_from(
-    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A refresh by nobody, after stricter rules, and one by a person."""
-    world, _ = day_two_comes_last(make_world, DEAR)
-    with_contracts(monkeypatch, RAW_TRANSACTIONS, CHEAP)
-    [step] = world.refresh().steps
-    assert {str(day) for day in step.blocked} == {"2017-01-02"}
-    assert kept(world) == [(0, "2017-01-05", "900.00")]
-    by_person(world)
-    assert kept(world) == [(0, "2017-01-02", "2.50")]
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("staged", [True, False])
-def test_who_has_other_rules_meanwhile_shows_no_sale_a_second_time(
-    world: World, monkeypatch: pytest.MonkeyPatch, staged: bool
-) -> None:
-    """Each of two processes computes one of two days for the first time, in a stage or by itself."""
-    world.deliver_rows("transactions", "2017-01-08", "both.jsonl", [line(0, FIRST), line(0, DEAR)])
-    world.recompute(["raw.transactions"], [date(2017, 1, 2)])
-
-    def other_rules() -> None:
-        with_contracts(monkeypatch, RAW_TRANSACTIONS, SILVER_TRANSACTIONS)
-        world.recompute(["silver.transactions"], [date(2017, 1, 5)])
-        assert kept(world) == [(0, "2017-01-05", "900.00")]
-
-    with_contracts(monkeypatch, RAW_TRANSACTIONS, CHEAP)
-    if staged:
-        with world.open() as platform:
-            stage = Stage(platform, person())
-            stage.step(lambda: world.spark, Step("silver.transactions", (date(2017, 1, 2),)))
-            other_rules()
-            stage.publish(lambda: world.spark)
-    else:
-        once_at(monkeypatch, computing, "gate.judged", other_rules)
-        world.recompute(["silver.transactions"], [date(2017, 1, 2)])
-    assert kept(world) == [(0, "2017-01-05", "900.00")]
-
-
 @pytest.mark.proof
 def test_files_wait_while_a_contract_orders_rows_otherwise_than_those_that_are_there(
     world: World, monkeypatch: pytest.MonkeyPatch
@@ -228,22 +174,6 @@ def with_contracts(monkeypatch: pytest.MonkeyPatch, *tables: Contract) -> None:
 def by_person(world: World) -> RefreshResult:
     with world.open() as platform:
         return refresh(platform, lambda: world.spark, Author("test", "other contracts"), request=BY_PERSON)
-
-
-@pytest.mark.proof
-def test_two_who_ingest_at_once_leave_one_sale_of_each_key(world: World) -> None:
-    """Four refreshes, two of them at once."""
-    world.refresh()
-    lines = [line(basket, version) for basket, version in enumerate((FIRST, MOVED))]
-    moved = [line(basket, version) for basket, version in enumerate((MOVED, FIRST))]
-    world.deliver_rows("transactions", "2017-01-07", "one.jsonl", lines)
-    world.deliver_rows("transactions", "2017-01-08", "other.jsonl", moved)
-    with ThreadPoolExecutor(2) as pool:
-        results = list(pool.map(lambda _: world.refresh(), range(2)))
-    taken = [arrival.path for result in results for ingest in result.ingests for arrival in ingest.arrivals]
-    assert sorted(taken) == ["transactions/2017-01-07/one.jsonl", "transactions/2017-01-08/other.jsonl"]
-    world.refresh()
-    assert kept(world) == [(0, "2017-01-05", "9.00"), (1, "2017-01-05", "9.00")]
 
 
 @pytest.mark.proof

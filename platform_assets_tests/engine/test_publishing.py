@@ -25,7 +25,7 @@ from platform_assets.planning.plan import Plan
 from platform_assets.planning.selection import BY_PERSON, Request
 from platform_assets.records.manifest import TableChange, new_publication
 from platform_assets.settings import load_settings
-from platform_assets_tests.support.history import DAYS, correct, four_days
+from platform_assets_tests.support.history import DAYS, WINDOWS, correct, four_days
 from platform_assets_tests.support.meanwhile import once_at
 from platform_assets_tests.support.prepared import Prepared
 from platform_assets_tests.support.shelf import SALES, Days, change, contents, day, stage
@@ -191,7 +191,7 @@ def test_the_plan_that_was_explained_is_executed_as_it_is_unless_raw_tables_took
     prepared: Prepared,
 ) -> None:
     """Four days computed, one corrected, one forced and one corrected once it was explained."""
-    world = prepared(four_days)
+    world = prepared(four_days, WINDOWS)
     correct(world, DAYS[1], "later")
     with world.open() as platform:
         ingest(platform, lambda: world.spark, platform.catalogue[RAW], ME)
@@ -200,7 +200,7 @@ def test_the_plan_that_was_explained_is_executed_as_it_is_unless_raw_tables_took
         assert result.plan is plan
         assert done(result) == planned(plan)
         assert plan_steps(platform, BY_PERSON).is_empty
-        force = Request(frozenset({"gold.daily_sales"}), frozenset({date.fromisoformat(DAYS[2])}), force=True)
+        force = Request(frozenset({"gold.household_28d"}), frozenset({date.fromisoformat(DAYS[2])}), force=True)
         again = plan_steps(platform, force)
         assert done(executed(world, platform, again, force)) == planned(again)
         plan = plan_steps(platform, BY_PERSON)

@@ -136,20 +136,21 @@ def brings_rows_along(world: World) -> Callable[[Windowed], DataFrame]:
     ("bad", "says"),
     [
         (reads_another_table, "reads raw.readings for 2017-01-11..2017-01-12, which its contract does not declare"),
-        (looks_into_another_table_beforehand, "Spark jobs of its own"),
-        pytest.param(
-            reads_a_file_of_another_day,
-            "reads silver.readings on 2017-01-01, which no window of",
-            marks=pytest.mark.proof,
+        (reads_the_whole_input, "reads silver.readings on 2017-01-01, which no window of 2017-01-11..2017-01-12 holds"),
+        *(
+            pytest.param(*case, marks=pytest.mark.proof)
+            for case in (
+                (looks_into_another_table_beforehand, "Spark jobs of its own"),
+                (reads_a_file_of_another_day, "reads silver.readings on 2017-01-01, which no window of"),
+                (reads_a_foreign_file, "elsewhere.parquet"),
+                (
+                    reads_an_older_version,
+                    "of silver.readings for 2017-01-11..2017-01-12, which is not part of the release",
+                ),
+                (reads_in_a_subquery, "reads raw.readings for"),
+                (brings_rows_along, "which its contract does not declare"),
+            )
         ),
-        pytest.param(reads_a_foreign_file, "elsewhere.parquet", marks=pytest.mark.proof),
-        (reads_an_older_version, "of silver.readings for 2017-01-11..2017-01-12, which is not part of the release"),
-        (
-            reads_the_whole_input,
-            "reads silver.readings on 2017-01-01, which no window of 2017-01-11..2017-01-12 holds",
-        ),
-        pytest.param(reads_in_a_subquery, "reads raw.readings for", marks=pytest.mark.proof),
-        pytest.param(brings_rows_along, "which its contract does not declare", marks=pytest.mark.proof),
     ],
 )
 def test_a_transform_that_reads_something_else_is_refused(

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date
-from itertools import combinations
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
-from platform_assets.contracts import Catalogue, Column
-from platform_assets.domains.retail.contracts import SILVER_PRODUCTS
-from platform_assets.domains.retail.transforms import silver
 from platform_assets.engine.late.approvals import approve, withdraw
-from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import RefreshResult
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.planner import plan_steps
 from platform_assets.engine.state.reference_data import view_of
 from platform_assets.operations.lineage.provenance import explain
 from platform_assets.planning.fingerprints import View, valid_on
 from platform_assets.planning.rows_aside import LateSelection
-from platform_assets.planning.selection import BY_PERSON
 from platform_assets_tests.support.history import DAILY, person
-from platform_assets_tests.support.world import MakeWorld, World, product, recompute, sale
+from platform_assets_tests.support.world import MakeWorld, World, product, sale
 
 TABLE = "silver.products"
 
@@ -100,20 +90,6 @@ def test_another_history_reaches_the_days_on_which_it_says_something_else(make_w
     assert world.digests()["gold.daily_sales"] == reached, "days that nothing reached were right"
 
 
-@pytest.mark.proof
-def test_what_differs_is_another_row_to_a_view_whatever_its_texts_hold(make_world: MakeWorld) -> None:
-    world = make_world(days=2, domains=DAILY)
-    world.deliver_rows("transactions", DAYS[0], "t.jsonl", [sale(1, 1, DAYS[0])])
-    seen = []
-    for turn, (department, brand) in enumerate([("x\x1fy", "z"), ("x", "y\x1fz"), ("x", ""), ("x", None), ("x", "-")]):
-        restated = product(1, DAYS[0], department, brand=brand, updated_at=f"{DAYS[1]}T0{turn}:00:00Z")
-        world.deliver_rows("products", DAYS[1], f"{turn}.jsonl", [restated])
-        world.refresh()
-        seen.append(view(world))
-        assert departments(world)[0] == [department]
-    assert all(one != other for one, other in combinations(seen, 2))
-
-
 BEFORE = [
     product(1, "2010-05-01", "DRINKS", updated_at="2016-12-30T00:00:00Z"),
     product(1, "2016-12-20", "MEAT", updated_at="2016-12-29T00:00:00Z"),
@@ -139,6 +115,7 @@ def approve_all(world: World) -> None:
 MEAT_THEN_DELI = [*["MEAT"] * 3, *["DELI"] * 5]
 
 
+@pytest.mark.proof
 def test_what_was_valid_when_the_calendar_begins_holds_from_its_first_day(make_world: MakeWorld) -> None:
     """Two refreshes, with an approval between them."""
     world = with_attributes_from_before(make_world, DAILY)
@@ -179,60 +156,3 @@ def test_a_correction_from_before_the_calendar_reaches_its_days_whatever_was_tak
         withdraw(platform, lambda: world.spark, [f"products/{DAYS[-1]}/2016-12-20-FISH.jsonl"], person())
     assert recomputed(world.refresh(), "gold.daily_sales") == {1, 2, 3}
     assert departments(world) == [[one, "TOYS"] for one in MEAT_THEN_DELI]
-
-
-@pytest.mark.proof
-def test_another_first_day_of_the_calendar_begins_with_what_was_valid_then(make_world: MakeWorld) -> None:
-    world = load(make_world)
-    first = world.digests()["gold.daily_sales"]
-    world = replace(world, settings=world.settings.model_copy(update={"calendar_first": date.fromisoformat(DAYS[1])}))
-    with world.open() as platform:
-        stale = {step.table: step.days for step in plan_steps(platform, BY_PERSON).steps}
-    assert stale[TABLE] == (date.fromisoformat(DAYS[1]),)
-    world.refresh()
-    assert [sold[0] for sold in departments(world)[1:]] == [*["MEAT"] * 2, *["DELI"] * 3, *["FISH"] * 2]
-    assert [day.day for day in view(world)] == [2, 4, 7]
-
-    world = replace(world, settings=world.settings.model_copy(update={"calendar_first": date.fromisoformat(DAYS[0])}))
-    world.refresh()
-    assert [day.day for day in view(world)] == [1, 4, 7]
-    assert world.digests()["gold.daily_sales"] == first
-
-
-ALL = [date.fromisoformat(day) for day in DAYS]
-
-
-WIDER = replace(SILVER_PRODUCTS, columns=(*SILVER_PRODUCTS.columns, Column("note", "string", "Nobody has one yet.")))
-
-
-@pytest.mark.proof
-def test_an_added_column_reaches_no_day_before_the_one_that_was_computed_with_it(
-    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world = make_world(days=len(DAYS), domains=DAILY)
-    world.deliver_rows("products", DAYS[0], "p.jsonl", [product(1, DAYS[0], "MEAT")])
-    world.deliver_rows("products", DAYS[5], "p.jsonl", [product(2, DAYS[5], "DELI")])
-    for number, day in enumerate(DAYS):
-        world.deliver_rows("transactions", day, "t.jsonl", [sale(number, 1, day)])
-    world.refresh()
-
-    before = silver.products
-
-    def products(products: DataFrame) -> DataFrame:
-        return before(products).withColumn("note", F.lit(None).cast("string"))
-
-    monkeypatch.setattr(silver, "products", products)
-    with world.open() as opened:
-        then = view_of("silver.products", LakeSnapshot.now(opened))
-        [domain] = opened.catalogue.domains
-        tables = tuple(WIDER if one.name == WIDER.name else one for one in domain.tables)
-        platform = replace(opened, catalogue=Catalogue.of([replace(domain, tables=tables)]))
-        author = Author("test", "a test")
-        # Some days are enough for a column that may be null; the days before keep their content and digests.
-        recompute(platform, lambda: world.spark, ("silver.products",), (ALL[5],), author)
-        now = view_of("silver.products", LakeSnapshot.now(platform))
-        stale = {step.table: step.days for step in plan_steps(platform).steps}
-
-    days = {day: day for day in ALL[:5]}
-    assert valid_on(then, days) == valid_on(now, days)
-    assert set(stale.get("gold.daily_sales", ())) <= set(ALL[5:]), "recomputed by itself, by a sensor or the daily run"

@@ -161,24 +161,14 @@ def _twice(name: str) -> list[Column]:
     ("transform", "says", "columns"),
     [
         (of_pythons_chance, "a second computation from the same rows has other content", "in readings,"),
-        pytest.param(
-            first_of_many,
-            "from the same rows in another order and partitioning",
-            "in coldest, warmest,",
-            marks=pytest.mark.proof,
-        ),
-        pytest.param(
-            newest_with_ties,
-            "from the same rows in another order and partitioning",
-            "in coldest, warmest,",
-            marks=pytest.mark.proof,
-        ),
-        (compared_with_the_day_before, "computed alone it has other content than together", "in warmest,"),
-        pytest.param(
-            over_all_that_was_read,
-            "computed alone it has other content than together",
-            "in warmest,",
-            marks=pytest.mark.proof,
+        *(
+            pytest.param(*case, marks=pytest.mark.proof)
+            for case in (
+                (first_of_many, "from the same rows in another order and partitioning", "in coldest, warmest,"),
+                (newest_with_ties, "from the same rows in another order and partitioning", "in coldest, warmest,"),
+                (compared_with_the_day_before, "computed alone it has other content than together", "in warmest,"),
+                (over_all_that_was_read, "computed alone it has other content than together", "in warmest,"),
+            )
         ),
     ],
 )
@@ -222,9 +212,8 @@ def test_code_that_was_first_used_for_a_single_day_is_tried_when_it_is_used_for_
     assert "computed alone it has other content than together with its neighbours, in warmest," in error.what
 
 
-@pytest.mark.parametrize(
-    "transform", [compared_with_the_day_before, pytest.param(compared_with_the_day_after, marks=pytest.mark.proof)]
-)
+@pytest.mark.proof
+@pytest.mark.parametrize("transform", [compared_with_the_day_before, compared_with_the_day_after])
 def test_two_days_are_tried_both_because_only_one_may_look_at_the_other(
     world: World, monkeypatch: pytest.MonkeyPatch, transform: Callable[..., DataFrame]
 ) -> None:

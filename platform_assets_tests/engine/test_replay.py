@@ -108,6 +108,7 @@ def test_what_a_mended_contract_can_take_enters_as_if_it_had_been_right_from_the
             assert {row["till"]: row["paid"] for row in world.rows(table)} == {1: 1, 2: 1, 4: 4, 5: 6}
 
 
+@pytest.mark.proof
 def test_what_cannot_be_replayed_is_refused_by_name_and_what_is_discarded_is_left_alone(
     make_world: MakeWorld, tmp_path: Path
 ) -> None:
@@ -163,6 +164,7 @@ def test_what_cannot_be_replayed_is_refused_by_name_and_what_is_discarded_is_lef
             assert (platform.current_release(), platform.ledger.refused_rows()) == (before, {RAW: 5})
 
 
+@pytest.mark.proof
 def test_a_quarantined_row_comes_back_with_its_day_once_its_rule_is_mended(
     make_world: MakeWorld, tmp_path: Path
 ) -> None:

@@ -253,6 +253,7 @@ def test_columns_dropped_or_retyped_enter_with_all_days_and_go_back_with_them(
     assert narrower.faults(tmp_path) == []
 
 
+@pytest.mark.proof
 def test_an_added_column_goes_back_unless_somebody_built_on_it(world: World, later: Callable[..., Later]) -> None:
     before = digests(world, SILVER)
     changed = later({SILVER: (*columns_of(world, SILVER), NOTE)}, {SILVER: noted})

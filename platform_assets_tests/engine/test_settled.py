@@ -118,10 +118,10 @@ def blamed(platform: Platform) -> dict[date, list[str]]:
     }
 
 
-def test_what_moves_a_settled_figure_too_far_is_held_also_in_small_steps_until_it_is_accepted(
+def test_what_moves_a_settled_figure_too_far_is_held_until_it_is_accepted_and_all_else_is_corrected(
     prepared: Prepared,
 ) -> None:
-    """Three refreshes and an acceptance, each of them with Spark."""
+    """Two refreshes and an acceptance, each of them with Spark."""
     made = prepared(shop)
     done = made.refresh()
     assert reasons(done) == {nth(2): FAR}
@@ -134,7 +134,15 @@ def test_what_moves_a_settled_figure_too_far_is_held_also_in_small_steps_until_i
         "silver.sales": {"duplicates_per_1000": 333.333333, "quarantined_share": 0.0},
         GOLD: {"mismatches": 0.0},
     }
+    assert sorted(accept(made, (2,)).published) == [nth(2)]
+    assert made.seen(2) == {1: 21, 2: 27}
 
+
+@pytest.mark.proof
+def test_small_steps_add_up_until_they_are_accepted(prepared: Prepared) -> None:
+    """Three refreshes and an acceptance, each of them with Spark."""
+    made = prepared(shop)
+    made.refresh()
     made.arrive("c2.jsonl", (1, 1, "12.20"), (3, 3, "5.00"))
     with importable(made.home), made.world.open() as platform:
         withdraw(platform, lambda: made.world.spark, ["sales/2017-01-04/4.jsonl"], Author("test", "all of the day"))

@@ -17,7 +17,6 @@ from platform_assets.engine.step import compute as computing
 from platform_assets.engine.step.stage import Stage
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import read_arrow
-from platform_assets.lakehouse.releases import current_release, release
 from platform_assets.planning.steps import Step
 from platform_assets_tests.support.history import TILLS
 from platform_assets_tests.support.meanwhile import once_at
@@ -119,60 +118,6 @@ def test_half_of_a_move_is_not_published_where_another_run_was_first_with_the_ot
         rows = read_arrow(lake, TABLE, release=number).to_pylist()
         assert len([row for row in rows if row["basket_id"] == basket]) == 1, f"release {number}"
     assert [str(row["event_date"]) for row in world.rows(TABLE) if row["basket_id"] == basket] == [away]
-
-
-@pytest.mark.proof
-def test_a_first_computation_beside_a_move_that_it_does_not_know_of_is_made_again(
-    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """While a day is computed for the first time, others take a move away from it and publish only the other day."""
-    world = make_world(days=8, domains=TILLS)
-    for day in DAYS[:8]:
-        world.deliver("transactions", day, "empty.jsonl", "")
-    world.deliver_rows("transactions", DAYS[7], "first.jsonl", [sale(1, 1, DAYS[1])])
-    world.recompute(["raw.transactions"], [date(2017, 1, 2)])
-
-    def moved() -> None:
-        world.deliver_rows("transactions", DAYS[7], "moved.jsonl", [sale(1, 1, DAYS[4], updated_at=LATER)])
-        assert published(world.recompute(["raw.transactions", TABLE], [date(2017, 1, 5)])) == {DAYS[4]}
-
-    once_at(monkeypatch, computing, "gate.judged", moved)
-    assert published(world.recompute([TABLE], [date(2017, 1, 2)])) == {DAYS[1]}
-    assert_on_one_day(world, 1)
-    assert [str(row["event_date"]) for row in world.rows(TABLE)] == [DAYS[4]]
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize(("home", "away", "is_odd"), [(FROM, TO, False), (TO, FROM, False), (TO, FROM, True)])
-def test_days_of_two_batches_between_which_a_move_comes_meanwhile_are_computed_together(
-    world: World, monkeypatch: pytest.MonkeyPatch, home: str, away: str, is_odd: bool
-) -> None:
-    """Others take the move while the first batch is computed, and perhaps voids that make the day it left odd."""
-    basket, days = 100 * DAYS.index(home), [date.fromisoformat(day) for day in (DAYS[9], FROM, TO)]
-    in_batches = World(world.settings.model_copy(update={"batch_days": 1, "batch_mib": 0}), world.spark)
-
-    def moved() -> None:
-        voids = [row for row in baskets(home, voided=True, updated_at=LATER) if row["basket_id"] != basket]
-        rows = [sale(basket, 1, away, updated_at=LATER), *(voids if is_odd else ())]
-        world.deliver_rows("transactions", DAYS[-1], "moved.jsonl", rows)
-        world.recompute(["raw.transactions"], days)
-
-    once_at(monkeypatch, computing, "gate.judged", moved)
-    assert published(in_batches.recompute([TABLE], days)) == ({DAYS[9]} if is_odd else {DAYS[9], FROM, TO})
-    assert held(world) == ({home: "volume", away: "conservation"} if is_odd else {})
-    assert_on_one_day(world, basket)
-    assert [str(row["event_date"]) for row in world.rows(TABLE) if row["basket_id"] == basket] == [
-        home if is_odd else away
-    ]
-
-
-def assert_on_one_day(world: World, basket: int) -> None:
-    """Every release that has the table has a basket once."""
-    lake = Lake.at(world.settings.lake)
-    for number in range(current_release(lake).number + 1):
-        if TABLE in release(lake, number).versions:
-            rows = read_arrow(lake, TABLE, release=number).to_pylist()
-            assert len([row for row in rows if row["basket_id"] == basket]) == 1, f"release {number}"
 
 
 @pytest.mark.proof

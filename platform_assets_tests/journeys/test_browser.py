@@ -110,6 +110,7 @@ def launch_backfill(server: Server, page: Page, first: date, last: date) -> None
     wait(lambda: len(runs(server, "SUCCESS", BACKFILL)) == 1, "the backfill", 300)
 
 
+@pytest.mark.proof
 def test_computed_days_are_green_as_a_user_sees_them(
     spark: SparkSession, tmp_path: Path, page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:

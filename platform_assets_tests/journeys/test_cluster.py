@@ -34,7 +34,6 @@ __all__ = ["behind_connect", "cluster", "elsewhere", "start", "state"]
 pytestmark = [pytest.mark.proof, pytest.mark.timeout(900)]
 
 DAYS = ("2017-01-01", "2017-01-02", "2017-01-03")
-FIRST_BASKET = 1100
 DEMO_DAYS = "3"
 _OF_TWO_O_CLOCK = """def tills(sales):
     hour = F.udf(lambda at: at.hour, "int", useArrow=False)
@@ -85,18 +84,6 @@ def test_executors_that_end_and_a_worker_that_is_lost_change_nothing(
     said, _ = process.communicate(timeout=400)
     cluster.start_worker("third")
     assert process.returncode == 0, said
-    assert digests_of(elsewhere["PLATFORM_LAKE"]) == alone
-
-
-def test_a_driver_that_is_killed_loses_nothing(
-    start: Start, elsewhere: Mapping[str, str], alone: Digests, object_store: ObjectStore
-) -> None:
-    process = start("refresh", environment=elsewhere)
-    wait_for(folder_of(object_store, elsewhere), "silver/**/*.parquet", process)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    again = run_apart("refresh", **elsewhere)
-    assert again.code == 0, again.err
     assert digests_of(elsewhere["PLATFORM_LAKE"]) == alone
 
 
@@ -151,24 +138,6 @@ def test_the_demo_is_what_it_is_on_one_machine_though_executors_end(
     assert digests_of(elsewhere["PLATFORM_LAKE"]) == digests_of(f"{place}/lake")
 
 
-def test_rows_of_a_person_are_erased_and_kept_from_coming_back(
-    elsewhere: Mapping[str, str], landing: Path, state: Path, object_store: ObjectStore
-) -> None:
-    """By a function in Python, for which workers have Python and nothing of ours."""
-    assert run_apart("refresh", **elsewhere).code == 0
-    key = ("raw.transactions", "--key", f"basket_id={FIRST_BASKET}")
-    erased = run_apart("erase", *key, "--reason", "asked for", "--by", "zoe", "--yes", **elsewhere)
-    assert erased.code == 0, erased.err
-    again = json.dumps(sale(FIRST_BASKET, 1, DAYS[0], updated_at=f"{DAYS[2]}T12:00:00Z"), default=str)
-    put(landing, f"transactions/{DAYS[2]}/again.jsonl", f"{again}\n")
-    taken = run_apart("refresh", **elsewhere)
-    assert taken.code == 0, taken.err
-    shown = run_apart("read", "raw.transactions", "--format", "csv", "--limit", "100", **elsewhere)
-    baskets = {int(row["basket_id"]) for row in DictReader(StringIO(shown.out))}
-    assert FIRST_BASKET not in baskets
-    assert FIRST_BASKET + 1 in baskets
-
-
 def test_dates_moments_and_texts_are_what_they_are_in_whatever_countries_the_machines_are(
     elsewhere: Mapping[str, str], tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,13 +173,6 @@ def test_a_worker_without_room_is_told_before_any_work(
     assert digests_of(elsewhere["PLATFORM_LAKE"]) == {}
 
 
-def test_a_master_that_is_not_there_is_named(elsewhere: Mapping[str, str], landing: Path, state: Path) -> None:
-    said = run_apart("refresh", **{**elsewhere, "PLATFORM_SPARK_MASTER": "spark://127.0.0.1:1"})
-    assert said.code == 3
-    assert "Spark does not start: Spark's master does not answer at 127.0.0.1:1: Connection refused" in said.err
-    assert "PLATFORM_SPARK_MASTER" in said.err
-
-
 def test_a_spark_connect_server_computes_the_same(behind_connect: Mapping[str, str], alone: Digests) -> None:
     said = run_apart("refresh", **behind_connect)
     assert said.code == 0, said.err
@@ -231,13 +193,6 @@ def test_a_spark_connect_server_that_is_killed_loses_nothing(
     again = run_apart("refresh", **{**behind_connect, "PLATFORM_SPARK_REMOTE": "", "PLATFORM_SPARK_CONF": OWN_PROCESS})
     assert again.code == 0, again.err
     assert digests_of(behind_connect["PLATFORM_LAKE"]) == alone
-
-
-def test_a_spark_connect_server_that_is_not_there_is_named(landing: Path, state: Path) -> None:
-    said = run_apart("refresh", PLATFORM_SPARK_REMOTE="sc://127.0.0.1:1", PLATFORM_SPARK_CONF="{}")
-    assert said.code == 3
-    assert "The Spark Connect server of PLATFORM_SPARK_REMOTE does not answer" in said.err
-    assert "Connection refused" in said.err
 
 
 def test_a_day_that_is_too_large_for_one_task_gets_several_files(

@@ -1,4 +1,4 @@
-"""Rounds of a stage against a daily run, and four processes at once: one winner or all, never a mix."""
+"""Rounds of a stage against a daily run: one winner or all, never a mix."""
 
 from __future__ import annotations
 
@@ -9,30 +9,21 @@ from typing import Literal
 
 import pytest
 
-from platform_assets.engine.platform import Author
-from platform_assets.engine.publishing import publish_changes
 from platform_assets.lakehouse.errors import Conflict, OvertakenError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.releases import current_release, published
-from platform_assets.ledger.sync import rebuild
-from platform_assets.operations.opening import open_platform
-from platform_assets.records.manifest import new_publication
-from platform_assets.settings import load_settings
 from platform_assets_tests.support.shelf import (
     SALES,
     STORES,
-    change,
     contents,
     day,
     in_process,
-    stage,
     staged_manifest,
 )
 
 TABLES = (SALES, STORES)
 FEW, MANY = 10, 100
-PROCESSES, EACH = 4, 25
 
 Said = Literal["published", "Conflict", "OvertakenError"]
 
@@ -101,42 +92,3 @@ def test_a_stage_and_a_daily_run_race_again_and_again_and_never_mix(lake: Lake, 
     assert len(releases) == len(set(releases.values())) == 1 + 2 * rounds
     for number in range(0, len(releases), 10):
         assert contents(lake, SALES, number) == contents(lake, STORES, number)
-
-
-def publish_many(lake: Path, process: int) -> None:
-    """So many publications of days of its own, through ledger and lake, as an engine does it."""
-    with open_platform(load_settings(state=lake.parent, lake=lake)) as platform:
-        for number in range(EACH):
-            publication = new_publication()
-            days = {day(process * EACH + number): [("key", number)]}
-            changes = []
-            for table in TABLES:
-                stage(platform.lake, table, days, publication)
-                changes.append(change(platform.lake, table, publication))
-            publish_changes(platform, publication, "recompute", changes, Author(f"process {process}", "a race"))
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("begun", [pytest.param(0, id="new_tables"), pytest.param(1, id="tables_with_days")])
-def test_four_engine_processes_at_once_lose_no_publication(tmp_path: Path, begun: int) -> None:
-    """Four processes that import the engine, and publish over and over."""
-    lake = Lake.at(tmp_path / "lake")
-    if begun:
-        publish(lake, staged_manifest(lake, {table: {day(-1): [("key", -1)]} for table in TABLES}))
-    with open_platform(load_settings(state=tmp_path, lake=tmp_path / "lake")) as platform:
-        sides = [in_process(publish_many, tmp_path / "lake", number, wait=False) for number in range(PROCESSES)]
-        for side in sides:
-            side.join(120)
-        assert [side.exitcode for side in sides] == [0] * PROCESSES
-        wanted = {day(n): [("key", n % EACH)] for n in range(PROCESSES * EACH)} | (
-            {day(-1): [("key", -1)]} if begun else {}
-        )
-        for table in TABLES:
-            assert contents(lake, table) == wanted
-        platform.sync()
-        indexed = platform.ledger.indexed()
-        assert {number: name for name, number in indexed.items()} == dict(published(lake))
-        days = {table: platform.ledger.current_days(table) for table in TABLES}
-        rebuild(platform.lake, platform.ledger)
-        assert platform.ledger.indexed() == indexed
-        assert {table: platform.ledger.current_days(table) for table in TABLES} == days

@@ -89,20 +89,6 @@ def test_spark_and_arrow_agree_on_every_release(spark: SparkSession, history: La
     assert spark_rows(in_spark(spark, history)) == in_arrow(history, 2)
 
 
-@pytest.mark.proof
-def test_polars_and_duckdb_agree_with_spark(spark: SparkSession, history: Lake) -> None:
-    import duckdb
-    import polars as pl
-
-    for version in range(3):
-        (row,) = in_spark(spark, history, version).agg(F.count("*"), F.sum("cents"), F.sum("price")).collect()
-        expected = tuple(row)
-        frame = pl.read_delta(str(history.table_path(SALES)), version=version)
-        assert (frame.height, frame["cents"].sum(), frame["price"].sum()) == expected
-        relation = duckdb.connect().from_arrow(dataset(history, SALES, release=version))
-        assert relation.aggregate("count(*), sum(cents), sum(price)").fetchall() == [expected]
-
-
 def test_bounds_that_would_hide_rows_are_put_outwards(spark: SparkSession, lake: Lake) -> None:
     exact, rounded = Decimal("1234567890123.45"), Decimal("123456789012345678901234.67")
     moment = datetime(2017, 1, 1, 0, 0, 0, 123457, UTC)
@@ -127,6 +113,7 @@ def test_bounds_that_would_hide_rows_are_put_outwards(spark: SparkSession, lake:
     assert {len(bound["key"]) for bound in bounds} == {32}
 
 
+@pytest.mark.proof
 def test_spark_finds_what_is_cut_on_its_way_into_the_log(spark: SparkSession, lake: Lake) -> None:
     publication = new_publication()
     rows = spark.sql(
@@ -173,6 +160,7 @@ def _leaves(plan: Any) -> list[Any]:
     return [leaves.apply(n) for n in range(leaves.size())]
 
 
+@pytest.mark.proof
 def test_a_commit_of_spark_is_named_and_can_be_undone(spark: SparkSession, history: Lake) -> None:
     """Spark deletes, optimizes and reads, each from the Delta log."""
     before = contents(history, SALES)

@@ -310,6 +310,7 @@ def test_other_rows_in_a_file_as_long_are_told_by_their_digest(story: History) -
     )
 
 
+@pytest.mark.proof
 def test_the_life_of_a_raw_day_names_its_arrivals_and_what_people_decided(story: History) -> None:
     late = story.deliver("2017-04-05", "late.jsonl", Version(3, 3, 3, "7.00"), Version(2, 2, 3, "7.00"))
     story.refresh()

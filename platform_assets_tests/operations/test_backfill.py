@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
@@ -19,15 +18,15 @@ from platform_assets.operations.stages.stages import drop_stage, refresh_stage
 from platform_assets.operations.stages.store import stage_names
 from platform_assets.planning.selection import Request
 from platform_assets.progress import Progress
+from platform_assets_tests.support.prepared import Prepared
 from platform_assets_tests.support.tills import DAYS, Shop, eight_days, expected, nth, paused_at, plan
-from platform_assets_tests.support.world import MakeWorld
 
 PLANTED = ('F.sum("paid")', 'F.sum(F.col("paid") / 10)')
 
 
 @pytest.fixture
-def shop(make_world: MakeWorld, tmp_path: Path) -> Shop:
-    return eight_days(make_world, tmp_path / "home")
+def shop(prepared: Prepared) -> Shop:
+    return prepared(eight_days)
 
 
 def test_a_wrong_rule_is_corrected_by_a_plan(shop: Shop) -> None:
@@ -131,6 +130,7 @@ def test_a_stage_that_is_dropped_while_a_plan_is_applied_leaves_no_day_out(shop:
         assert [shop.seen(platform, n) for n in range(1, DAYS + 1)] == [expected(n) for n in range(1, DAYS + 1)]
 
 
+@pytest.mark.proof
 def test_days_that_an_arrival_touched_and_a_second_plan_over_the_same_days(shop: Shop) -> None:
     with shop.on() as platform:
         touched = plan(days={"touched_by": {"arrival": f"sales/{nth(3)}/a.jsonl"}}, rollout=[100])
@@ -162,6 +162,7 @@ class DiedError(Exception):
     """Whoever applied it is gone."""
 
 
+@pytest.mark.proof
 def test_what_others_publish_meanwhile_is_held_against_the_gates_before_anybody_sees_it(shop: Shop) -> None:
     with shop.on() as platform:
         with pytest.raises(StoppedError, match="paused"):

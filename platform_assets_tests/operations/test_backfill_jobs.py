@@ -76,6 +76,7 @@ def _till(make_world: MakeWorld, home: Path) -> Iterator[Till]:
         yield Till(world, platform)
 
 
+@pytest.mark.proof
 def test_jobs_keep_the_bound_of_the_file_and_each_staged_day_is_looked_at_once(till: Till) -> None:
     jobs: list[int] = []
     looked: list[int] = []

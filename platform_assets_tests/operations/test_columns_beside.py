@@ -79,7 +79,7 @@ def is_same(one: Any, other: Any) -> bool:
     return bool(one == other or (one != one and other != other))
 
 
-@settings(max_examples=80)
+@settings(max_examples=25)
 @given(days)
 @example({date(2017, 1, 1): ({}, {})})
 @example({date(2017, 1, 1): ({1: {"n": None, "f": float("nan"), "who": None}},) * 2})
@@ -127,7 +127,7 @@ def furthest(before: list[Any], after: list[Any]) -> float:
     return max(abs(share(before, value) - share(after, value)) for value in before + after) * 100
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(rows, rows)
 @example({1: {"n": 1, "f": 0.5, "who": None}}, {})
 def test_nulls_and_how_far_values_are_spread_otherwise_are_what_plain_python_finds(old, new):

@@ -11,14 +11,14 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date
 from decimal import Decimal
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from platform_assets.contracts.rules import quarantine_table
@@ -38,7 +38,6 @@ from platform_assets.spark.sail.server import ended_at_standstill, start_server
 from platform_assets.spark.sail.session import columns_for, running_server, sail_session, server_of, stop_sail
 from platform_assets.spark.sail.shown_equal import EQUAL
 from platform_assets.spark.tables.lost import SparkLostError, lost_spark_explained
-from platform_assets.spark.tables.schemas import row_hash_sql
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import MakeWorld, Rows, World, product, recompute, sale
@@ -275,44 +274,6 @@ def test_other_code_has_to_be_verified_anew(make_world: MakeWorld, tmp_path: Pat
             assert engine_of(platform, platform.catalogue["silver.sales"]) == "spark"
 
 
-WEIGHED = (
-    ('PAID), ("till", "at"), source', 'PAID, KG), ("till", "at"), source'),
-    ("RAW =", 'KG = Column("kg", "double", "Weight.", may_be_absent=True)\nRAW ='),
-)
-RECONCILES = 'reconciles=(Reconciliation("silver.sales", ("till",), (Amount("paid", "sum(paid)", "sum(paid)"),)),)'
-
-
-@pytest.mark.parametrize(
-    ("changes", "why"),
-    [
-        ({"contracts": (('"decimal(18,2)", "Dollars."', '"decimal(20,2)", "Dollars."'),),
-          "gold": (("decimal(18,2)", "decimal(20,2)"),)}, "more than 18 digits"),
-        ({"gold": (('F.sum("paid")', 'F.avg("paid")'),)}, "as in avg(paid), which was not shown"),
-        ({"gold": (('F.sum("paid")', 'F.sum(F.nvl("paid", F.lit(0)))'),)}, "as in nvl(paid, 0), which was not shown"),
-        ({"contracts": ((RECONCILES, RECONCILES.replace("sum(paid)", "sum(nvl(paid, 0))")),)},
-         "it has Nvl(decimal, int) decimal, as in nvl(paid, 0)"),
-        ({"contracts": WEIGHED, "silver": (("return sales", 'return sales.drop("kg")'),)}, "the double kg has other"),
-        ({"contracts": (('"paid >= 0"', '"paid >= 0 AND CAST(till AS string) RLIKE \'[0-9]\'"'),), "silver": ()},
-         "it has RLike"),
-    ],
-)  # fmt: skip
-def test_what_was_not_shown_to_come_out_alike_is_refused_with_the_reason(
-    changes: dict[str, tuple[tuple[str, str], ...]], why: str, make_world: MakeWorld, tmp_path: Path
-) -> None:
-    contracts = changes.get("contracts", ())
-    if RECONCILES not in dict(contracts):
-        contracts = ((RECONCILES, ""), *contracts)
-    changes = {**changes, "contracts": contracts}
-    table = "silver.sales" if "silver" in changes else "gold.tills"
-    with importable(tmp_path):
-        world = own(make_world(days=OWN_DAYS, domains=PACKAGE), tmp_path, **changes)
-        found = verified(world, table)
-        assert why in found.admission.refused
-        assert "sail" not in found.by_engine
-        with world.open() as platform:
-            assert engine_of(platform, platform.catalogue[table]) == "spark"
-
-
 def test_of_one_that_is_killed_in_the_middle_spark_does_the_rest_of_the_table(
     make_world: MakeWorld, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -407,36 +368,3 @@ def is_alive(pid: int) -> bool:
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     return False
-
-
-TEXTS = ("", "a", "ab", "abc", "abcd", "straße", "日本語", "x" * 31, "x" * 32, "x" * 33, "y" * 200)
-LONGS = (0, 1, -1, 2**31, -(2**31) - 1, 2**63 - 1, -(2**63))
-DECIMALS = ("0.00", "0.01", "-0.01", "9999999999999999.99", "-9999999999999999.99")
-
-
-def test_every_type_that_is_admitted_is_hashed_alike(spark: SparkSession, settings: Settings) -> None:
-    rows = [
-        (
-            TEXTS[n % len(TEXTS)] if n % 7 else None,
-            LONGS[n % len(LONGS)] if n % 5 else None,
-            (n - 100) * 20_000_000 if n % 6 else None,
-            DECIMALS[n % len(DECIMALS)] if n % 4 else None,
-            bool(n % 2) if n % 3 else None,
-            str(date(1900, 1, 1) + timedelta(days=n * 499)) if n % 8 else None,
-            f"{1920 + n}-01-31T23:59:59.{n:06d}Z" if n % 9 else None,
-        )
-        for n in range(180)
-    ]
-    names = ("t", "l", "i", "d", "b", "day", "at")
-    types = dict(zip(names, ("string", "bigint", "int", "decimal(18,2)", "boolean", "date", "timestamp"), strict=True))
-
-    def hashed(session: SparkSession) -> list[tuple[object, ...]]:
-        as_texts = "t string, l bigint, i int, d string, b boolean, day string, at string"
-        frame: DataFrame = session.createDataFrame(rows, as_texts)
-        typed = frame.select(*(F.col(name).cast(type_).alias(name) for name, type_ in types.items()))
-        hashes = map(row_hash_sql, (names, ["at"], ["d"]))
-        return sorted(tuple(row) for row in typed.selectExpr(*hashes).collect())
-
-    expected = hashed(spark)
-    with columns_for("sail"):
-        assert hashed(sail_session(settings)) == expected

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
 from datetime import UTC, date, datetime
+from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
@@ -14,6 +21,7 @@ from platform_assets.engine.step.compute import Computed, compute
 from platform_assets.engine.step.holds import DeletedMeanwhileError
 from platform_assets.engine.step.work import Work
 from platform_assets.errors import PlatformError
+from platform_assets.failpoints import VARIABLE
 from platform_assets.lakehouse.errors import DamagedTableError, ErasedError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import read_arrow
@@ -31,10 +39,11 @@ from platform_assets.operations.rollback_choice import chosen_publications
 from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import Hold
 from platform_assets.secret import secret_file
+from platform_assets_tests.support.cli.commands import PROBE, Run, Said, run, state
 from platform_assets_tests.support.domains.transforms import gold
-from platform_assets_tests.support.installation import Jvm
+from platform_assets_tests.support.installation import OWN_PROCESS, Jvm
 from platform_assets_tests.support.places import on_disk
-from platform_assets_tests.support.prepared import Prepared
+from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.shelf import in_process, killed
 from platform_assets_tests.support.visits import (
     BY_WHO,
@@ -48,6 +57,9 @@ from platform_assets_tests.support.visits import (
     visit,
 )
 from platform_assets_tests.support.world import MakeWorld
+
+__all__ = ["run", "state"]
+"""Fixtures of the command line."""
 
 
 @pytest.fixture
@@ -365,3 +377,98 @@ def test_a_refresh_whose_files_are_erased_while_they_are_read_says_so_and_the_ne
     never.refresh()
     assert visits.digests() == never.digests()
     assert files_with(lake_of(visits)) == set()
+
+
+KEY = ("--key", f"person={WHO}")
+WHY = ("--reason", "request 17", "--by", "Zoë")
+
+
+@pytest.fixture
+def installed(state: Path, lakes: Lakes, monkeypatch: pytest.MonkeyPatch) -> Visits:
+    """What commands see."""
+    for name, value in {"DOMAINS": DOMAIN, "CALENDAR_LAST": "2017-01-04", "TODAY": "2017-01-04"}.items():
+        monkeypatch.setenv(f"PLATFORM_{name}", value)
+    return lakes.copy(state, loaded, True)
+
+
+def untouched(installed: Visits, said: Said, code: int) -> str:
+    """What was said, by which nothing was changed and the value not repeated."""
+    assert said.code == code, said.out + said.err
+    assert files_with(Lake.at(installed.world.settings.lake)) != set()
+    assert str(WHO) not in said.out + said.err
+    return " ".join((said.out + said.err).split())
+
+
+def test_a_dry_run_shows_tables_days_rows_and_what_stays(run: Run, installed: Visits) -> None:
+    run("release", "pin", "1", "--reason", "the quarter")
+    shown = run("erase", "raw.visits", *KEY, "--dry-run", "--json").json
+    assert shown["dry_run"]
+    assert shown["rows"]["raw.visits"] == {"2017-01-01": 2, "2017-01-02": 3}
+    assert shown["rows"]["refused.visits"] == {"2017-01-03": 2}
+    assert (shown["before"], shown["pins"], shown["older"]) == (shown["before"], [1], {})
+    told = untouched(installed, run("erase", "silver.visits", *KEY, "--dry-run"), 0)
+    assert "Looked into raw.visits, late.visits, refused.visits, silver.visits, quarantine.visits, gold" in told
+    assert "could not be read any more, pinned ones (1) among them. Nothing was changed" in told
+    assert "logs and manifests of raw.visits: the value is the smallest or greatest of" in told
+    assert "generations of backups from before" in told
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_dry_run_needs_neither_dagster_nor_spark() -> None:
+    command = [sys.executable, "-c", PROBE, "erase", "raw.visits", *KEY, "--dry-run"]
+    ended = subprocess.run(command, capture_output=True, text=True, env=os.environ, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    assert not {"dagster", "pyspark", "py4j"} & set(ended.stderr.splitlines()[-1].split())
+
+
+def test_what_cannot_be_erased_is_told_without_the_value(run: Run, installed: Visits) -> None:
+    cases = (
+        (("raw.visits", *KEY, *WHY), 2, "cannot be undone, and cuts the history of all tables"),
+        (("raw.visits", *WHY, "--yes"), 2, "Say whose rows are to be erased"),
+        (("raw.visits", "--key", "person", *WHY, "--yes"), 2, "--key is not FIELD=VALUE"),
+        (("raw.visit", *KEY, *WHY, "--yes"), 2, "Did you mean raw.visits?"),
+        (("raw.visits", "--key", "persn=1", *WHY, "--yes"), 3, "Did you mean person?"),
+        (("raw.visits", *KEY, "--also", "guest", *WHY, "--yes"), 2, "'guest' is not TABLE.FIELD"),
+        (("raw.visits", "--key", "person=99", *WHY, "--yes"), 3, "No row has this key: looked into every file of raw"),
+        (("raw.visits", *KEY, "--lift", *WHY), 3, "Nothing with this key was erased from raw.visits"),
+    )
+    for args, code, says in cases:
+        assert says in untouched(installed, run("erase", *args), code), args
+    named = run("erase", "raw.visits", *KEY, "--reason", f"for {WHO}.", "--by", "zoe", "--yes")
+    assert "The reason names the value" in untouched(installed, named, 3)
+
+
+def erase_apart(*args: str, failpoint: str = "") -> CompletedProcess[str]:
+    """The command as a process with a Spark of its own."""
+    own = {"PLATFORM_SPARK_DRIVER_MEMORY": "1g", "PLATFORM_SPARK_CONF": OWN_PROCESS, VARIABLE: failpoint}
+    started = [sys.executable, "-c", PROBE, "erase", "raw.visits", *KEY, *WHY, *args]
+    return subprocess.run(started, capture_output=True, text=True, env=os.environ | own, timeout=240)
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(600)
+def test_a_person_is_erased_by_commands_alone_though_one_is_killed(run: Run, installed: Visits, tmp_path: Path) -> None:
+    """Three processes, each with a Spark of its own: one is killed."""
+    lake, backup = Lake.at(installed.world.settings.lake), str(tmp_path / "backup")
+    assert run("backup", backup).code == 0
+    dead = erase_apart("--yes", failpoint="publish.after_table:2")
+    assert dead.returncode == -signal.SIGKILL, dead.stderr
+    assert run("recover").code == 0
+    done = erase_apart("--yes", "--json")
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(done.stdout)
+    assert (shown["remembered"], shown["left"], shown["not_refreshed"]) == (True, {}, {})
+    assert str(WHO) not in done.stdout + done.stderr + dead.stdout + dead.stderr
+    assert files_with(lake) == set()
+    assert run("audit", "verify", "--all", "--read-all").code == 0
+    [made] = [each for each in run("releases", "--json").json if each["kind"] == "erasure"]
+    assert (made["who"], made["why"]) == ("Zoë", "request 17")
+    assert "erasure" in run("audit", "show", "silver.visits", "2017-01-02").out
+    old = run("read", "silver.visits", "--release", "1")
+    assert (old.code, "rows that it may show were erased for good" in " ".join(old.err.split())) == (3, True)
+    assert run("backup", backup, "--keep", "1").code == 0
+    assert files_with(Lake.at(f"{backup}/lake")) == set()
+    again = erase_apart("--yes")
+    assert (again.returncode, "was erased before" in again.stdout) == (0, True), again.stderr
+    assert run("erase", "raw.visits", *KEY, *WHY, "--lift").code == 0
+    assert run("status").code in (0, 1)

@@ -5,9 +5,7 @@ The tables on paper reconcile nothing, so that no gate of theirs stands in for w
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,7 +33,6 @@ from platform_assets_tests.support.registers import (
     GOLDS,
     LATE,
     STORE_DAYS,
-    STORE_MONTHS,
     STORE_SPANS,
     Line,
     applied,
@@ -45,7 +42,7 @@ from platform_assets_tests.support.registers import (
     take,
 )
 from platform_assets_tests.support.stores import DAYS as SALE_DAYS
-from platform_assets_tests.support.stores import GOLD, SOLD, STORES, author, correct, twenty_stores
+from platform_assets_tests.support.stores import GOLD, STORES, author, correct, twenty_stores
 from platform_assets_tests.support.world import World
 
 CLOSED = "platform_assets_tests.support.domains.registers_closed"
@@ -69,6 +66,7 @@ def test_keys_of_all_kinds_are_what_is_true_and_all_others_what_was_published(pr
     found.check()
 
 
+@pytest.mark.proof
 def test_a_line_that_moved_between_keys_is_seen_and_both_together_are_right(prepared: Prepared) -> None:
     found = prepared(five_stores)
     found.deliver(Line(101, 1, "B", amount=7), Line(211, 2, "A", amount=9))
@@ -88,18 +86,6 @@ def test_a_line_that_moved_between_keys_is_seen_and_both_together_are_right(prep
         cancel(platform, "some", author())
         assert golds(found) == before
         applied(found, platform, plan(["A", "B"], "both"))
-        found.check()
-
-
-@pytest.mark.proof
-def test_a_line_that_moved_and_came_back_is_no_move(prepared: Prepared) -> None:
-    found = prepared(five_stores)
-    with found.world.open() as platform:
-        found.deliver(Line(101, 1, "B", amount=7))
-        take(found, platform)
-        found.deliver(Line(101, 1, "A", amount=8))
-        take(found, platform)
-        applied(found, platform, plan(["A"]))
         found.check()
 
 
@@ -200,20 +186,6 @@ def test_of_what_the_rest_was_made_from_nothing_is_left_so_nobody_can_tell_what_
     found.check()
 
 
-@pytest.mark.proof
-def test_a_month_of_days_is_computed_of_some_keys_as_its_days_are(prepared: Prepared) -> None:
-    found = prepared(five_stores)
-    found.deliver(Line(111, 1, "B", amount=7), Line(101, 1, "A", amount=8))
-    with found.world.open() as platform:
-        take(found, platform)
-        applied(found, platform, plan(["B"], "month", [STORE_MONTHS]))
-        found.check()
-        applied(found, platform, plan(["B"], "days", [STORE_DAYS]))
-        found.check()
-        applied(found, platform, plan(["A", "B"], "month-again", [STORE_MONTHS]))
-        found.check()
-
-
 DEPARTMENTS = 2
 
 
@@ -233,33 +205,6 @@ def plan_of_stores(stores: list[int], name: str = "stores", **fields: Any) -> Pl
 
 def applied_to(world: World, platform: Platform, file: PlanFile, **more: Any) -> BackfillRecord:
     return apply(platform, lambda: world.spark, file, author(), **more)
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("seed", range(1, 6))
-def test_any_corrections_of_some_keys_by_plans_are_the_full_recompute(
-    prepared: Prepared, tmp_path: Path, seed: int
-) -> None:
-    """Round after round other stores are corrected, some of them again, and a plan computes these alone."""
-    world, draw = prepared(twenty_stores), random.Random(seed)
-    for number in range(3):
-        stores = draw.sample(STORES, draw.randint(1, 5))
-        correct(
-            world,
-            {
-                (day, store, draw.randrange(SOLD))
-                for day in draw.sample(SALE_DAYS, draw.randint(1, len(SALE_DAYS)))
-                for store in draw.sample(stores, draw.randint(1, len(stores)))
-            },
-            again=number,
-        )
-        with world.open() as platform:
-            record = applied_to(world, platform, plan_of_stores(stores, f"round-{number}", rollout=[50, 100]))
-            assert record.state == "published"
-    by_keys = world.digests()[GOLD]
-    copy = world.copied_to(tmp_path / "whole")
-    copy.recompute([GOLD], SALE_DAYS)
-    assert copy.digests()[GOLD] == by_keys
 
 
 def test_a_plan_of_some_keys_is_explained_applied_recorded_and_undone(

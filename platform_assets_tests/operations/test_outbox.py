@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import time
@@ -26,7 +25,7 @@ from platform_assets.ledger.outbox import Outbox
 from platform_assets.ledger.sync import rebuild
 from platform_assets.operations import outbox as delivery
 from platform_assets.operations.opening import open_platform
-from platform_assets.operations.outbox import Delivery, WebhookError, deliver, post, retry
+from platform_assets.operations.outbox import Delivery, WebhookError, deliver, post
 from platform_assets.planning.outbox import key_of
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.installation import JARS
@@ -147,18 +146,6 @@ def test_who_dies_while_delivering_loses_nothing_and_sends_one_message_twice_at_
     assert len({body for headers, body in hook.came if headers["Idempotency-Key"] == first}) == 1, "word for word"
 
 
-def test_two_senders_at_once_lose_nothing_and_send_nothing_twice(world: World, hook: Hook) -> None:
-    for celsius in ("20.00", "21.00", "22.00"):
-        publish(world, celsius)
-    hook.waits_s = 0.05
-    senders = [in_process(_send, world.settings.state, hook.url, wait=False) for _ in range(2)]
-    for sender in senders:
-        sender.join()
-    assert [sender.exitcode for sender in senders] == [0, 0]
-    assert set(states(world)) == {"delivered"}
-    assert len(hook.keys) == len(set(hook.keys)) == len(states(world)) == 9
-
-
 def test_one_who_refuses_keeps_nothing_from_others_and_is_asked_again_later(world: World, hook: Hook) -> None:
     publish(world)
     hook.refuses = ["week dashboard"]
@@ -221,39 +208,6 @@ def test_an_exposure_that_is_declared_no_more_is_named(world: World, hook: Hook)
     done = send(World(without, world.spark))
     assert done.no_address == dict.fromkeys(("reading cache", "week dashboard"), "no domain declares this exposure")
     assert hook.came == []
-
-
-def test_what_nobody_takes_is_given_up_and_can_be_sent_again_by_a_person(world: World, hook: Hook) -> None:
-    publish(world)
-    hook.refuses = ["week dashboard"]
-    for _ in range(25):
-        send(world)
-        an_hour_passes(world)
-    with world.open() as platform:
-        [message] = platform.ledger.outbox.messages(["given up"])
-        assert (message.tries, message.problem) == (20, "answered 400")
-        hook.refuses = []
-        assert deliver(platform) == Delivery(), "it waits for a person"
-        assert [one.key for one in retry(platform, None)] == [message.key]
-        assert [one.key for one in deliver(platform).delivered] == [message.key]
-        assert hook.keys.count(message.key) == 21
-
-
-def test_a_lost_ledger_tells_of_the_newest_release_alone_and_says_so(
-    world: World, hook: Hook, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
-    """Its receiver knows the message by its key: it is the same as before."""
-    publish(world)
-    send(world)
-    before = list(hook.keys)
-    for file in world.settings.state.glob("ledger.db*"):
-        file.unlink()
-    send(world)
-    again = hook.keys[len(before) :]
-    assert {json.loads(body)["tables"][0]["table"] for _, body in hook.came[len(before) :]} == {GOLD}
-    assert len(again) == 2
-    assert set(again) <= set(before)
-    assert "Exposures are notified of release" in caplog.text
 
 
 def test_an_older_ledger_that_is_put_back_tells_again_what_was_published_since(world: World, hook: Hook) -> None:

@@ -82,6 +82,7 @@ def computed(
     return Tills(world, home)
 
 
+@pytest.mark.proof
 def test_code_that_is_here_beside_what_readers_see_by_table_column_and_key(
     make_world: MakeWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

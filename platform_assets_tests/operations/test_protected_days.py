@@ -99,6 +99,7 @@ def tills(world: World, day: date) -> dict[int, Decimal]:
     return {row["till"]: row["paid"] for row in world.rows("gold.tills", str(day))}
 
 
+@pytest.mark.proof
 def test_what_comes_for_a_closed_day_waits_and_new_code_leaves_it_alone(world: World, tmp_path: Path) -> None:
     with by_code(world, tmp_path / "home", MORE) as platform:
         assert tills(world, DAYS[1]) == {1: Decimal("1.00")}

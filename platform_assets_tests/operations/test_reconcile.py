@@ -23,9 +23,13 @@ from platform_assets.operations.stages.stages import refresh_stage
 from platform_assets.planning.selection import BY_PERSON
 from platform_assets.quality.sides import SidesBeside
 from platform_assets.spark.compare.row_diff import SideError
-from platform_assets_tests.support.history import DAYS, correct, four_days
+from platform_assets_tests.support.cli.commands import Run, run, state
+from platform_assets_tests.support.history import DAILY, DAYS, correct, four_days
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import World
+
+__all__ = ["run", "state"]
+"""Fixtures of the command line."""
 
 SILVER, GOLD = "silver.transactions", "gold.daily_sales"
 DAY = date.fromisoformat(DAYS[1])
@@ -165,6 +169,7 @@ def test_sums_of_whole_numbers_keep_a_tolerance_with_a_fraction(
         assert (tolerance, found.agree) == (tolerance, agrees)
 
 
+@pytest.mark.proof
 def test_a_stage_is_a_side(platform: Platform, world: World) -> None:
     correct(world, DAYS[2], "another")
     ingest(platform, lambda: world.spark, platform.catalogue["raw.transactions"], Author("ingest", "a test"))
@@ -239,3 +244,30 @@ def test_what_cannot_be_compared_is_refused_with_table_field_and_remedy(
     (tmp_path / "empty").mkdir()
     with pytest.raises(SideError, match=r"empty holds no Parquet file\."):
         beside(platform, world, SILVER, str(tmp_path / "empty"))
+
+
+def test_the_command_names_days_figures_and_keys(
+    world: World, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With the session of this process."""
+    values = {"STATE": world.settings.state, "DOMAINS": DAILY, "CALENDAR_LAST": DAYS[-1], "TODAY": DAYS[-1]}
+    for name, value in values.items():
+        monkeypatch.setenv(f"PLATFORM_{name}", str(value))
+    with world.open() as platform:
+        now, rows = platform.current_release().number, pl.DataFrame(read_arrow(platform.lake, GOLD))
+    assert (same := run("reconcile", GOLD, f"{GOLD}@{now}")).code == 0
+    assert "they agree" in same.out
+
+    rows.with_columns(units=pl.col("units") + (pl.col("event_date").cast(pl.String) == DAYS[1])).write_csv(
+        copy := tmp_path / "copy.csv"
+    )
+    page = tmp_path / "page.html"
+    told = run("reconcile", GOLD, str(copy), "--drill", "--html", str(page))
+    assert told.code == 1
+    assert f"different {DAYS[1]}: store_id 7, department MEAT: units 5, not 6 (-1)" in told.out
+    assert [DAYS[1], "different", "units", "5", "6", "-1"] in [line.split() for line in told.out.splitlines()]
+    assert "units 5, not 6 (-1)" in page.read_text()
+    found = run("reconcile", GOLD, str(copy), "--tolerance", "1", "--json")
+    assert (found.code, found.json["agree"], found.json["differing"][0]["outcome"]) == (0, True, "within tolerance")
+    refused = run("reconcile", GOLD, str(copy), "--by", "shop", "--json")
+    assert (refused.code, "'shop', to compare by, is no column in" in refused.err) == (2, True)

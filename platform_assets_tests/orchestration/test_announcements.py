@@ -351,6 +351,7 @@ def plans_told(hook: Hook) -> list[dict[str, Any]]:
     return [message for message in hook.taken if message["what"] == "plan"]
 
 
+@pytest.mark.proof
 def test_what_a_plan_asks_for_is_told_once(readings: World, daemon: Daemon, hook: Hook) -> None:
     with readings.open() as platform:
         write_record(platform.lake, happened(record("stopped", "published")))

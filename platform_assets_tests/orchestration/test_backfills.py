@@ -142,10 +142,8 @@ def test_of_two_backfills_over_the_same_days_the_second_finds_them_up_to_date(
     assert {status(daemon, backfill) for backfill in backfills} == {BulkActionStatus.COMPLETED_SUCCESS}
 
 
-@pytest.mark.parametrize(
-    ("table", "attempts"),
-    [(SILVER, 3), pytest.param(GOLD, 3, marks=pytest.mark.proof), pytest.param(SILVER, 1, marks=pytest.mark.proof)],
-)
+@pytest.mark.proof
+@pytest.mark.parametrize(("table", "attempts"), [(SILVER, 3), (GOLD, 3), (SILVER, 1)])
 def test_two_backfills_that_work_at_the_same_time_publish_every_day_once(
     table: str,
     attempts: int,

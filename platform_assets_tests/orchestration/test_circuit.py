@@ -93,6 +93,7 @@ def test_neither_sensor_schedule_backfill_run_nor_plan_publishes_and_each_says_s
         assert platform.current_release().number == stopped
 
 
+@pytest.mark.proof
 def test_the_check_of_the_asset_says_where_its_circuit_stands_and_people_are_told_once(
     readings: World, daemon: Daemon, stopped: int
 ) -> None:
@@ -134,6 +135,7 @@ def test_the_check_of_the_asset_says_where_its_circuit_stands_and_people_are_tol
     assert [run.job_name for run in daemon.queued()] == ["refresh"], "the sensor asked for what publishes what waited"
 
 
+@pytest.mark.proof
 def test_the_sensor_asks_for_a_run_as_soon_as_a_try_is_due_and_for_none_in_vain(
     readings: World, daemon: Daemon
 ) -> None:

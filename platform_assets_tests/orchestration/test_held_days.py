@@ -93,6 +93,7 @@ def test_a_day_held_by_the_command_line_is_shown_as_failed_once_and_green_again_
     assert days_of_check(daemon, SILVER, "volume") == {"SUCCEEDED": LOADED}
 
 
+@pytest.mark.proof
 def test_a_day_that_a_person_put_back_is_failed_without_a_check_that_would_be_to_blame(
     readings: World, daemon: Daemon
 ) -> None:
@@ -104,6 +105,7 @@ def test_a_day_that_a_person_put_back_is_failed_without_a_check_that_would_be_to
         assert days_of_check(daemon, SILVER, check) == {"SUCCEEDED": LOADED}
 
 
+@pytest.mark.proof
 def test_a_day_that_needs_no_publication_to_be_good_is_green_again(readings: World, daemon: Daemon) -> None:
     load(readings, daemon)
     fail_over(daemon, SILVER, DAY)
@@ -115,6 +117,7 @@ def test_a_day_that_needs_no_publication_to_be_good_is_green_again(readings: Wor
     assert daemon.tick("published_elsewhere").skip_reason == NOTHING_NEW
 
 
+@pytest.mark.proof
 def test_a_day_that_is_held_no_more_when_its_run_begins_is_no_failure(readings: World, daemon: Daemon) -> None:
     load(readings, daemon)
     hold_a_correction(readings)
@@ -159,6 +162,7 @@ def counts(daemon: Daemon, backfill: str) -> dict[str, tuple[int, int]]:
     }
 
 
+@pytest.mark.proof
 def test_good_days_of_a_run_that_was_given_up_are_green_and_so_is_their_backfill(
     readings: World, daemon: Daemon
 ) -> None:

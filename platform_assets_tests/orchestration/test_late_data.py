@@ -68,6 +68,7 @@ def test_what_grows_or_cannot_be_taken_is_left_and_named(
     assert published(readings, run_one(daemon))["raw.readings"] == {1}
 
 
+@pytest.mark.proof
 def test_a_run_that_takes_files_or_waits_for_its_turn_is_waited_for(readings: World, daemon: Daemon) -> None:
     land(readings, DAYS[0], DAYS[0])
     taker = at_work(daemon, "raw.readings", "silver.readings")
@@ -141,6 +142,7 @@ def test_work_that_a_failed_run_left_is_tried_again_after_a_pause_that_grows(
     assert idle(daemon)
 
 
+@pytest.mark.proof
 def test_a_run_that_only_computes_keeps_no_file_waiting_but_its_days(readings: World, daemon: Daemon) -> None:
     ingest_only(readings, DAYS[0])
     other = at_work(daemon, "silver.readings")

@@ -123,6 +123,7 @@ def shown(make_world: MakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         yield readings, daemon
 
 
+@pytest.mark.proof
 def test_a_day_that_the_job_refresh_holds_is_failed_by_that_very_run_and_green_once_corrected(
     shown: tuple[World, Daemon],
 ) -> None:

@@ -75,6 +75,7 @@ def test_each_declared_comparison_is_a_check_with_a_severity_of_its_own_and_figu
     assert "no golden copy at" in str(found["comparison_lost"].description)
 
 
+@pytest.mark.proof
 def test_the_job_fails_and_the_command_too_once_a_key_lies_on_two_days_and_both_name_it(
     make_world: MakeWorld, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -417,29 +417,6 @@ def test_one_that_does_not_answer_is_waited_for_once_and_replaced(warm: Warm) ->
     assert not warm.worked(OWN)["own"]
 
 
-@proof
-@pytest.mark.timeout(900)
-def test_a_keeper_goes_on_where_its_jvm_is_killed_in_the_rehearsal(warm: Warm) -> None:
-    keeper = warm.begin()
-    wait_for(lambda: any((warm.state / "spark").glob("*/rehearsal/lake/raw")))
-    children = Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()
-    # Beside it may be what looks into delivered files.
-    [jvm] = [int(pid) for pid in children if Path(f"/proc/{pid}/comm").read_text().strip() == "java"]
-    os.kill(jvm, signal.SIGKILL)
-    wait_for(warm.is_ready)
-    assert is_there(keeper)
-    assert not warm.worked(OWN)["own"]
-
-
-@proof
-def test_nothing_is_left_of_one_that_is_ended_while_it_starts(warm: Warm) -> None:
-    keeper = warm.begin(UNREHEARSED)
-    wait_for(lambda: any((warm.state / "spark").glob("*/spark-*")))
-    os.kill(keeper, signal.SIGTERM)
-    wait_for(lambda: not is_there(keeper))
-    assert not any((warm.state / "spark").iterdir())
-
-
 LOOK = """
 import json, os, sys, threading
 import platform_assets.orchestration.imported
@@ -472,12 +449,14 @@ def test_they_go_on_where_the_process_that_they_are_copies_of_is_killed() -> Non
     assert found == [{"has it": True, "then": True}] * 2
 
 
+@pytest.mark.proof
 def test_they_have_the_servers_environment_and_do_what_is_left_for_their_end_and_draw_numbers_of_their_own() -> None:
     found = asked("-m", "platform_assets_tests.support.orchestration.ready_runs", "ends")
     assert found["done"] == ["known", "known"]
     assert len(set(found["drawn"])) == 2
 
 
+@pytest.mark.proof
 def test_what_they_have_is_nothing_of_the_user_and_nothing_that_copies_cannot_share() -> None:
     found = asked("-c", LOOK)
     assert found["has"] == [True, True, True]

@@ -27,6 +27,7 @@ def sigint() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.proof
 def test_a_jvm_is_ended_that_somebody_interrupted_while_it_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

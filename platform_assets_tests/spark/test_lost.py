@@ -89,6 +89,7 @@ def test_a_jvm_that_slept_goes_on_and_one_that_never_wakes_is_killed(tmp_path: P
     assert "no recent heartbeats" not in log
 
 
+@pytest.mark.proof
 def test_a_killed_jvm_is_told_as_such_with_what_to_set(tmp_path: Path) -> None:
     """Starts a JVM of its own to kill it; no file that was being read is blamed."""
     done = subprocess.run(

@@ -1,12 +1,13 @@
 """Moments and amounts are taken as what their source meant, or their row is refused with the reason.
 
-One refresh takes files of every kind, each of which has one column beside the key and the day.
+One refresh takes files of every kind; each of their rows has one value beside the key and the day.
 """
 
 from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -177,6 +178,19 @@ ARRAYS: list[tuple[str, pa.Array, list[Any]]] = [
 """(column, a Parquet column, what becomes of each value, or why it is refused)."""
 
 
+def typed_columns() -> Iterator[pa.Table]:
+    """Tables with the arrays, as few as can be: each column is in one of them once, and null where another one is."""
+    left = [(n, column, array) for n, (column, array, _) in enumerate(ARRAYS)]
+    while left:
+        one_each = {column: (n, array) for n, column, array in reversed(left)}
+        left = [each for each in left if each[0] not in {n for n, _ in one_each.values()}]
+        parts = []
+        for column, (n, array) in one_each.items():
+            ids = pa.array(range(2000 + 10 * n, 2000 + 10 * n + len(array)))
+            parts.append(pa.table({"id": ids, "day": [ARRIVAL] * len(array), column: array}))
+        yield pa.concat_tables(parts, promote_options="default")
+
+
 def with_a_repeated_column(spark: SparkSession, file: str) -> None:
     """Write three rows as Spark's own library does it, one column of which is repeated without being called a list."""
     assert spark._jvm is not None
@@ -204,20 +218,19 @@ def taken(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> dict
     state = tmp_path_factory.mktemp("moments")
     dates = {"calendar_first": date(2017, 1, 1), "calendar_last": date(2017, 1, 3), "today": date(2017, 1, 3)}
     world = World(load_settings(state=state, jars=JARS, domains=__name__, **dates), spark)
-    for column in dict.fromkeys(column for column, _, _ in TEXTS):
-        mine = [(n, text) for n, (name, text, _) in enumerate([*TEXTS, *WORDS]) if name == column]
-        lines = "".join(f'{n},{ARRIVAL},"{text}"\n' for n, text in mine)
-        world.deliver("moments", ARRIVAL, f"{column}.csv", f"id,day,{column}\n{lines}")
+    kinds = list(dict.fromkeys(column for column, _, _ in TEXTS))
+    rows, objects = [], []
+    for n, (column, text, _) in enumerate([*TEXTS, *WORDS]):
+        rows.append(f"{n},{ARRIVAL}," + ",".join(f'"{text}"' if kind == column else "" for kind in kinds))
         # As a number in the JSON, digit for digit, where it can be one
-        is_text = column in ("here", "there")
-        values = [(1000 + n, json.dumps(text) if is_text or n >= len(TEXTS) else text) for n, text in mine]
-        objects = "".join(f'{{"id": {n}, "day": "{ARRIVAL}", "{column}": {value}}}\n' for n, value in values)
-        world.deliver("moments", ARRIVAL, f"{column}.jsonl", objects)
-    for n, (column, array, _) in enumerate(ARRAYS):
-        ids = pa.array(range(2000 + 10 * n, 2000 + 10 * n + len(array)))
+        value = json.dumps(text) if column in ("here", "there") or n >= len(TEXTS) else text
+        objects.append(f'{{"id": {1000 + n}, "day": "{ARRIVAL}", "{column}": {value}}}')
+    for name, lines in (("texts.csv", [f"id,day,{','.join(kinds)}", *rows]), ("texts.jsonl", objects)):
+        world.deliver("moments", ARRIVAL, name, "\n".join(lines) + "\n")
+    for number, columns in enumerate(typed_columns()):
         buffer = io.BytesIO()
-        pq.write_table(pa.table({"id": ids, "day": [ARRIVAL] * len(array), column: array}), buffer)
-        world.deliver("moments", ARRIVAL, f"{n}.parquet", buffer.getvalue())
+        pq.write_table(columns, buffer)
+        world.deliver("moments", ARRIVAL, f"{number}.parquet", buffer.getvalue())
     file = world.deliver("moments", ARRIVAL, "repeated.parquet", "")
     file.unlink()
     with_a_repeated_column(spark, str(file))

@@ -29,6 +29,8 @@ ROW = "a,2017-01-01T10:00:00Z,20.00"
 OBJECT = '{"sensor": "a", "measured_at": "2017-01-01T10:00:00Z", "celsius": "20.00"}'
 WHEN = datetime(2017, 1, 1, 10, tzinfo=UTC)
 packed = partial(gzip.compress, mtime=0)
+BLANK = b"\n" * 8 + b" " * 55 + b"\n"
+"""Lines that are no rows: each is looked at, and the short ones cost the most."""
 
 
 def csv(*rows: str, header: str = HEADER) -> bytes:
@@ -195,7 +197,7 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "parquet_inside.csv": (parquet, "is not UTF-8 text"),
     "bomb.csv.gz": (lambda: packed(csv() + b"1,2,3\n" * (12 << 20), 1), "has more than 50,000 rows"),
     "zeros.csv.gz": (lambda: packed(csv() + b"\0" * (80 << 20), 1), "has more than 1,048,576 bytes in row 2"),
-    "blank_lines.csv.gz": (lambda: packed(csv() + b"\n" * (65 << 20), 9), "becomes more than 67,108,864 bytes"),
+    "blank_lines.csv.gz": (lambda: packed(csv() + BLANK * (65 << 14), 9), "becomes more than 67,108,864 bytes"),
     "padded_within.csv.gz": (
         lambda: packed(csv(ROW)) + b"\0" * 9 + packed(csv(ROW)),
         "is damaged gzip: something else",

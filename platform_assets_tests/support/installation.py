@@ -34,6 +34,8 @@ SMALL_DATA = {
     "spark.default.parallelism": "2",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # Spark looks after each of its rules whether the plan is still sound: an eighth of the time of its JVM
+    "spark.sql.lightweightPlanChangeValidation": "false",
     # Where in a test a column was made, asked of the JVM for each of them: half of all the calls into it
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }

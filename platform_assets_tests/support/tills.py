@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.plan_record import BackfillRecord, pause
 from platform_assets.planning.backfill.plan_file import PlanFile
-from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
-from platform_assets_tests.support.world import MakeWorld, World
+from platform_assets_tests.support.own_domain import PACKAGE, WITHOUT_WEEK, importable, write_domain
+from platform_assets_tests.support.prepared import Lakes
+from platform_assets_tests.support.world import World
 
 DAYS = 8
 NO_RECONCILIATION = ('("till",), (Amount("paid", "sum(paid)", "sum(paid)"),)', '("till",), (Amount("n", "0", "0"),)')
@@ -60,11 +62,16 @@ class Shop:
     world: World
     home: Path
 
+    def copied_to(self, state: Path) -> Self:
+        """The same with an installation and code of its own."""
+        home = shutil.copytree(self.home, state.with_name(f"{state.name}-code"))
+        return replace(self, world=self.world.copied_to(state), home=home)
+
     @contextmanager
     def on(self, *changes: tuple[str, str]) -> Iterator[Platform]:
         """The platform with code in which some text is replaced."""
         with (
-            importable(write_domain(self.home, contracts=(NO_RECONCILIATION,), gold=changes)),
+            importable(write_domain(self.home, contracts=(NO_RECONCILIATION, WITHOUT_WEEK), gold=changes)),
             self.world.open() as platform,
         ):
             yield platform
@@ -87,11 +94,13 @@ def paused_at(platform: Platform, share: int) -> Callable[[str], None]:
     return report
 
 
-def eight_days(make_world: MakeWorld, home: Path, **settings: Any) -> Shop:
+def eight_days(lakes: Lakes, today: date | None = None) -> Shop:
     """A shop of two tills whose days the wrong code has computed."""
-    write_domain(home, contracts=(NO_RECONCILIATION,), gold=(WRONG,))
+    world = lakes.new(days=DAYS, domains=PACKAGE, **({"today": today} if today else {}))
+    home = write_domain(
+        world.settings.state.with_name("code"), contracts=(NO_RECONCILIATION, WITHOUT_WEEK), gold=(WRONG,)
+    )
     with importable(home):
-        world = make_world(days=DAYS, domains=PACKAGE, **settings)
         for number in range(1, DAYS + 1):
             rows = [
                 {"till": till, "at": f"{nth(number)}T10:00:00Z", "paid": str(paid(number, till))} for till in (1, 2)

@@ -65,7 +65,7 @@ def test_days_of_a_named_table_that_are_stale_by_code_alone_and_not_named_stay_a
 
 
 @given(st.lists(some_windows, min_size=1, max_size=3), some_days, some_shares, some_days, st.booleans())
-@settings(max_examples=150)
+@settings(max_examples=50)
 def test_each_planned_day_is_in_one_step_and_after_all_it_reads(windows, days, shares, changed, by_old_code):
     catalogue = chain(*windows)
     raw, named = catalogue.names[:2]
