@@ -45,6 +45,7 @@ def week(world: World, *numbers: int) -> dict[str, Read]:
     return step.read
 
 
+@pytest.mark.proof
 def test_days_and_files_read_are_counted_from_what_was_executed(world: World) -> None:
     assert week(world, 12) == {"silver.readings": Read(days=7, files=7)}
     assert week(world, 4, 11) == {"silver.readings": Read(days=10, files=10)}

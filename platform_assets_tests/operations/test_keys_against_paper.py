@@ -207,6 +207,7 @@ def applied_to(world: World, platform: Platform, file: PlanFile, **more: Any) ->
     return apply(platform, lambda: world.spark, file, author(), **more)
 
 
+@pytest.mark.proof
 def test_a_plan_of_some_keys_is_explained_applied_recorded_and_undone(
     prepared: Prepared,
 ) -> None:

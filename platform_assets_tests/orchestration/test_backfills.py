@@ -185,6 +185,7 @@ def test_two_backfills_that_work_at_the_same_time_publish_every_day_once(
         assert recover(platform.lake) == [], "something was published by half"
 
 
+@pytest.mark.proof
 def test_days_that_never_landed_fail_by_name_and_keep_no_other_day_back(
     readings: World, daemon: Daemon, correct: Correct
 ) -> None:

@@ -70,6 +70,7 @@ def looked_at(instance: dg.DagsterInstance) -> tuple[list[str], set[bool]]:
     return wrong, ways
 
 
+@pytest.mark.proof
 def test_nothing_of_what_was_published_or_held_at_a_terminal_acts(
     readings: World, daemon: Daemon, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -85,6 +85,7 @@ def test_a_run_that_takes_files_or_waits_for_its_turn_is_waited_for(readings: Wo
     assert idle(daemon)
 
 
+@pytest.mark.proof
 def test_days_left_out_of_date_by_a_dead_run_are_computed_without_any_file_unless_they_are_held(
     readings: World, daemon: Daemon
 ) -> None:

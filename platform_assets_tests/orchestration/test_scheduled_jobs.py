@@ -35,6 +35,7 @@ DECLARED = """reconciles=(Reconciliation("silver.sales", ("till",), (Amount("pai
 BEFORE = 'reconciles=(Reconciliation("silver.sales", ("till",), (Amount("paid", "sum(paid)", "sum(paid)"),)),))'
 
 
+@pytest.mark.proof
 def test_each_declared_comparison_is_a_check_with_a_severity_of_its_own_and_figures_to_chart(
     make_world: MakeWorld, tmp_path: Path
 ) -> None:

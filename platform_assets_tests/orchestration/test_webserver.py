@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -77,6 +78,23 @@ def test_a_program_without_a_browser_goes_on_working(plain: Webserver) -> None:
     assert plain.ask("GET", params={"query": "{ version }"}).json()["data"]
     assert plain.ask("POST", json={"query": "{ version }"}).json()["data"]
     assert plain.subscribe(NO_RUN)["type"] == "data"
+
+
+@pytest.mark.parametrize("path", ["/", "/server_info", "/graphql?query={version}", "/logs/a.out", "/favicon.png"])
+def test_a_name_that_leads_here_is_no_name_of_it(path: str, servers: tuple[Webserver, Webserver]) -> None:
+    """What a page sees of this machine that gave its own name the machine's address."""
+    for server in servers:
+        answer = server.ask("GET", path, headers={"Host": f"evil.example:{server.port}"}, auth=server.auth)
+        assert (answer.status_code, answer.headers["Content-Type"]) == (403, "text/plain; charset=utf-8")
+        assert answer.text.startswith(f"evil.example:{server.port} is no address of this Dagster.\n")
+        assert "PLATFORM_UI_ORIGINS" in answer.text
+
+
+@pytest.mark.parametrize("hosts", [b"", b"Host: 127.0.0.1:%d\r\nHost: evil.example\r\n"])
+def test_no_host_and_two_are_no_way_around(hosts: bytes, plain: Webserver) -> None:
+    with socket.create_connection(("127.0.0.1", plain.port), timeout=30) as raw:
+        raw.sendall(b"GET /server_info HTTP/1.1\r\n" + (hosts % plain.port if hosts else b"") + b"\r\n")
+        assert raw.recv(1000).split(b" ")[1] in {b"400", b"403"}
 
 
 def test_a_second_request_behind_the_first_is_looked_at_too(plain: Webserver) -> None:
