@@ -47,6 +47,7 @@ from platform_assets.records.differences import DayChange, Digest
 from platform_assets.records.history import DayRecord, Hold
 from platform_assets.records.manifest import DayContent, TableChange
 from platform_assets.settings import Settings
+from platform_assets.spark.compare.in_files import at_hand, changes
 from platform_assets.spark.compare.profiles import Profile
 from platform_assets.spark.compare.row_diff import day_changes
 from platform_assets.spark.sail.server import ended_at_standstill
@@ -315,7 +316,7 @@ def effects(
 ) -> dict[date, DayChange]:
     """Compare staged days with their content until now.
 
-    Only days that had rows and whose digest changed are compared, all of them in one job: a first load costs nothing.
+    Only days that had rows and whose digest changed are compared, all of them at once: a first load costs nothing.
     Of a table that had another key, no rows can be compared.
     """
     differing = [
@@ -323,13 +324,20 @@ def effects(
     ]
     if not differing:
         return {}
-    session, contract, spans = spark(), staged.contract, ranges(differing)
-    until_now = published_rows(session, contract, staged.snapshot, spans)
+    session, contract, spans, snapshot = spark(), staged.contract, ranges(differing), staged.snapshot
+    until_now = published_rows(session, contract, snapshot, spans)
     if not set(contract.key) <= set(until_now.columns):
         return {}
     schema = spark_schema(contract)
     if types_in(until_now.schema.json()) != types_in(schema.json()):
         until_now = in_columns_of(contract, until_now)
+    elif staged.few:
+        live, now = snapshot.files(contract.name), staged.few.files
+        path = snapshot.platform.lake.table_path(contract.name)
+        before_few = at_hand(session, path, {day: live[day] for day in differing if day in live})
+        after_few = replace(staged.few, files={day: now[day] for day in differing if day in now})
+        if before_few and (found := changes(before_few, after_few, contract)) is not None:
+            return found
     rows = no_rows(session, schema) if staged.rows is None else staged.rows.where(in_ranges(spans))
     return day_changes(until_now, rows, contract)
 

@@ -19,7 +19,7 @@ from platform_assets.engine.snapshot import LakeSnapshot, ReleaseIndex
 from platform_assets.engine.state.planner import Readiness
 from platform_assets.engine.step.inputs import published_rows
 from platform_assets.engine.step.staging import Staged, examples_of
-from platform_assets.planning.windows import days_read, ranges
+from platform_assets.planning.windows import days_read, in_any, ranges, union_read
 from platform_assets.quality import baseline
 from platform_assets.quality.baseline import (
     Interval,
@@ -65,6 +65,7 @@ from platform_assets.quality.settled import (
 )
 from platform_assets.records.differences import Differences, Moves, Sum
 from platform_assets.records.history import DayRecord
+from platform_assets.spark.compare.in_files import at_hand
 from platform_assets.spark.compare.profiles import (
     DayKeys,
     keys_in_quarantine,
@@ -281,9 +282,15 @@ def _rules(staged: Staged) -> ByDay:
 def _differences(staged: Staged, declared: Reconciliation) -> dict[date, Differences]:
     if staged.rows is None:
         return {}
-    theirs = staged.inputs[declared.upstream]
+    theirs, snapshot = staged.inputs[declared.upstream], staged.snapshot
     assert not isinstance(theirs, History)
-    return differences(staged.rows, theirs, declared, staged.days)
+    few = None
+    if staged.few and staged.contract.layer == "gold":  # what silver is made from is more than rows of files
+        read = next(read for read in staged.contract.inputs if read.table == declared.upstream)
+        spans = union_read(read.window, staged.days, snapshot.calendar)
+        files = {day: of_day for day, of_day in snapshot.files(read.table).items() if in_any(spans, day)}
+        few = at_hand(staged.rows.sparkSession, snapshot.platform.lake.table_path(read.table), files)
+    return differences(staged.rows, theirs, declared, staged.days, (staged.few, few) if staged.few and few else None)
 
 
 def _volume(staged: Staged, state: Readiness, step_days: Collection[date], earlier: Mapping[date, int]) -> ByDay:

@@ -19,13 +19,13 @@ from platform_assets.engine.step.inputs import InputRows, Prepared, StepInputs, 
 from platform_assets.engine.step.proofs import files_read, probe, refuse_jobs_of_its_own, refuse_what_cannot_repeat
 from platform_assets.engine.step.scoped import carried_rows, moved_keys, refuse_strangers
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse.delta.statistics import days_of_unique_keys
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.selection import KeyScope
 from platform_assets.planning.steps import NO_PARTS
 from platform_assets.planning.windows import FilesRead, ranges
 from platform_assets.quality.gates import MovedKeys, RowBalance
 from platform_assets.records.differences import Digest
+from platform_assets.spark.compare.in_files import FileRows, repeated_keys, staged_at_hand
 from platform_assets.spark.compare.profiles import (
     Beside,
     Neighbours,
@@ -37,7 +37,7 @@ from platform_assets.spark.compare.profiles import (
 from platform_assets.spark.raw.versions import rule_counts
 from platform_assets.spark.sail.session import as_spark_counts, is_sail
 from platform_assets.spark.session.configuration import refuse_other_settings, software_of
-from platform_assets.spark.session.on_demand import SparkOnDemand, is_one_process
+from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.failures import TransformError, values_explained
 from platform_assets.spark.tables.reading import read_staged
 from platform_assets.spark.tables.scans import as_planned, shows_plans
@@ -57,6 +57,7 @@ class Staged:
         counts: for silver, what must become of the raw rows, by day: raw, withdrawn, quarantined, voided, expected.
         raw_recorded: for silver, raw rows delivered for each day, as the manifests have them.
         rows: what was staged, to be looked at again; None where no input day has rows, so that nothing was.
+        few: the same rows where they can be looked at without Spark.
         inputs: what it was made from, by table.
         tells_reads: whether that is known; it is not over Spark Connect, nor of Sail.
         software: that computed them, as a manifest has it.
@@ -73,6 +74,7 @@ class Staged:
     counts: Mapping[date, Mapping[str, int]] | None = None
     raw_recorded: Mapping[date, int] = field(default_factory=dict)
     rows: DataFrame | None = None
+    few: FileRows | None = None
     inputs: Mapping[str, InputRows] = field(default_factory=dict)
     read: FilesRead = field(default_factory=dict)
     tells_reads: bool = True
@@ -182,10 +184,11 @@ def stage_days(
             snapshot,
             contract,
             tuple(days),
-            _profiles(session, contract, days, rows, folder),
+            _profiles(contract, days, rows, few := staged_at_hand(session, folder)),
             counts=prepared.counts,
             raw_recorded=recorded,
             rows=rows,
+            few=few,
             inputs=prepared.inputs,
             read=read,
             tells_reads=shows_plans(session),
@@ -193,7 +196,7 @@ def stage_days(
             moved=moved,
             to_come=to_come,
         )
-        judge_beside_others(staged, folder)
+        judge_beside_others(staged)
         of_made = staged.profiles if scope is None else profile(made, (), ())
         digests = {day: of_made.get(day, Profile()).digest for day in days}
         if together is not None:
@@ -201,7 +204,8 @@ def stage_days(
         if prepared.quarantined is None:
             return replace(staged, computed=digests)
         stage(prepared.quarantined, quarantine_folder)
-        quarantined = profile(read_staged(session, quarantine_folder), (), ())
+        bad = read_staged(session, quarantine_folder)
+        quarantined = profile(bad, (), (), few=staged_at_hand(session, quarantine_folder))
         failpoint("stage.quarantined")
         return replace(staged, computed=digests, quarantined=quarantined)
 
@@ -225,14 +229,10 @@ def _planned(
     return as_planned(frame), read
 
 
-def _profiles(
-    session: SparkSession, contract: Contract, days: Collection[date], rows: DataFrame, folder: Location
-) -> dict[date, Profile]:
+def _profiles(contract: Contract, days: Collection[date], rows: DataFrame, few: FileRows | None) -> dict[date, Profile]:
     """Profiles of the days that have rows in the stage, which are days that were asked for."""
-    # On a cluster the driver would fetch what its executors have at hand.
-    unique = days_of_unique_keys(folder, contract.key) if is_one_process(session) else ()
     required = [column.name for column in contract.columns if not column.nullable]
-    profiles = profile(rows, required, contract.row_key, unique, contract.judging_rules)
+    profiles = profile(rows, required, contract.row_key, contract.judging_rules, few)
     failpoint("stage.profiled")
     if strays := set(profiles) - set(days):
         raise TransformError(
@@ -242,15 +242,15 @@ def _profiles(
     return profiles
 
 
-def judge_beside_others(staged: Staged, folder: Location) -> None:
+def judge_beside_others(staged: Staged) -> None:
     """Add to the profiles of staged days the rows that break rules only beside others."""
     for rule in staged.contract.judging_rules if staged.profiles else ():
         if rule.kind.is_condition:
             continue
         left, rows = set(staged.profiles), staged.all_rows
         beside = _beside(staged, rule)
-        if beside is None and is_one_process(rows.sparkSession):
-            left -= days_of_unique_keys(folder, rule.kind.columns)
+        again = repeated_keys(staged.few, rule.kind.columns, rows.schema) if staged.few and beside is None else None
+        left &= left if again is None else again.keys()
         some = rows.where(F.col(DAY).isin(sorted(left)))
         for day, more in (breaking_beside_others(rule, some, beside) if left else {}).items():
             counts = staged.profiles[day].rules

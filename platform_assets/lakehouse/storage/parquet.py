@@ -33,11 +33,14 @@ def opened(file: Location, *, once: Collection[str] = ()) -> pq.ParquetFile:
     return pq.ParquetFile(path, filesystem=filesystem, read_dictionary=list(once), page_checksum_verification=True)
 
 
-def row_batches(file: Location, rows: int, columns: Collection[str] | None = None) -> Iterator[pa.RecordBatch]:
+def row_batches(
+    file: Location, rows: int, columns: Collection[str] | None = None, *, once: Collection[str] = ()
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file, so many at a time.
 
     Args:
         columns: those of them that the file has; all by default.
+        once: as for `opened`.
 
     Raises:
         DamagedTableError: it is not there, or not as it was written.
@@ -45,7 +48,7 @@ def row_batches(file: Location, rows: int, columns: Collection[str] | None = Non
     import pyarrow as pa
 
     try:
-        with opened(file) as parquet:
+        with opened(file, once=once) as parquet:
             there = None if columns is None else [name for name in parquet.schema_arrow.names if name in columns]
             yield from parquet.iter_batches(rows, columns=there)
     except (pa.ArrowException, OSError) as error:

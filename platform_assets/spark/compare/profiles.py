@@ -23,6 +23,7 @@ from platform_assets.lakehouse.delta.schema import names_in
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.records.differences import EXAMPLES, Digest, Key
 from platform_assets.records.raw_rows import RECORD, TOMBSTONE, WITHDRAWAL
+from platform_assets.spark.compare.in_files import FileRows, contents, repeated_keys
 from platform_assets.spark.raw.versions import (
     applies,
     has_null,
@@ -86,16 +87,22 @@ def profile(
     staged: DataFrame,
     required: Sequence[str],
     key: Sequence[str],
-    unique: Collection[date] = (),
     rules: Sequence[Rule] = (),
+    few: FileRows | None = None,
 ) -> dict[date, Profile]:
     """Profile every staged day that has rows in one pass over all columns and one over the key.
 
     Args:
         key: columns that should identify a row within its day; none skips the second pass.
-        unique: days on which they are known to, which the second pass leaves out.
         rules: about rows to be published, each counted as far as single rows say so.
+        few: the same rows, to be looked at without Spark; it looks at them nevertheless where rules say what to count.
     """
+    repeated = _repeated_keys(staged, key, few) if key else {}
+    if few and not rules and (read := contents(few, staged.schema)) is not None:
+        return {
+            day: Profile(digest, {name: nulls[name] for name in required if nulls[name]}, repeated.get(day, 0))
+            for day, (digest, nulls) in read.items()
+        }
     columns = [name for name in staged.columns if name != DAY]
     figures = (
         staged.groupBy(DAY)
@@ -107,9 +114,6 @@ def profile(
         )
         .collect()
     )
-    left = {row[DAY] for row in figures}.difference(unique) if key else set()
-    some = staged.where(F.col(DAY).isin(left)) if unique and None not in left else staged
-    repeated = _repeated_keys(some, key) if left else {}
     return {
         row[DAY]: Profile(
             digest=digest_of(row, row["_rows"]),
@@ -155,7 +159,9 @@ def profile_raw(staged: DataFrame) -> RawProfile:
     return found
 
 
-def _repeated_keys(staged: DataFrame, key: Sequence[str]) -> dict[date, int]:
+def _repeated_keys(staged: DataFrame, key: Sequence[str], few: FileRows | None) -> dict[date, int]:
+    if few and (found := repeated_keys(few, key, staged.schema)) is not None:
+        return found
     twice = staged.groupBy(*dict.fromkeys((DAY, *key))).count().where(F.col("count") > 1)
     return {row[DAY]: row["count"] for row in twice.groupBy(DAY).count().collect()}
 

@@ -28,6 +28,7 @@ from platform_assets.contracts import DAY, Amount, Reconciliation
 from platform_assets.contracts.checks import Tolerance
 from platform_assets.planning.windows import Calendar, ranges_read
 from platform_assets.records.differences import EXAMPLES, Difference, Differences, Figures
+from platform_assets.spark.compare.in_files import FileRows, sums_by_day
 from platform_assets.spark.compare.profiles import as_text, first_rows, of_days
 from platform_assets.spark.compare.row_diff import outer_union, within_sql
 from platform_assets.spark.tables.schemas import row_hash_sql
@@ -38,14 +39,21 @@ _KINDS = ("missing", "extra", "unequal")
 
 
 def differences(
-    ours: DataFrame, theirs: DataFrame | Windowed, declared: Reconciliation, days: Collection[date]
+    ours: DataFrame,
+    theirs: DataFrame | Windowed,
+    declared: Reconciliation,
+    days: Collection[date],
+    few: tuple[FileRows, FileRows] | None = None,
 ) -> dict[date, Differences]:
     """Compare the figures of every key on every day, and return one value for each day that differs.
 
     In sums and counts a key that is absent counts as zero, and so does a null; in other figures a null equals a null
     and nothing else. Keys are looked at one by one only on days whose checksums differ, or where a figure has none.
+
+    Args:
+        few: the rows of both tables, where days whose checksums agree can be told without Spark.
     """
-    differing = days_by_checksum(ours, theirs, declared, days)
+    differing = days_by_checksum(ours, theirs, declared, days, few)
     suspects = days if differing is None else differing
     if not suspects:
         return {}
@@ -161,15 +169,29 @@ _ALWAYS = Calendar(date.min, date.max)
 
 @dataclass(frozen=True)
 class _Term:
-    """What every row adds to a figure: SQL, and its digits before and after the point; a long has none after."""
+    """What every row adds to a figure, with its digits before and after the point; a long has none after.
+
+    Args:
+        value: Spark's SQL.
+        in_files: DuckDB's, which knows columns of rows in files, and no expression over them; None for another one.
+    """
 
     value: str
     digits: int
     scale: int
+    in_files: str | None
+
+
+_Checksums = dict[date, list[int]]
+"""By day; one for each base."""
 
 
 def days_by_checksum(
-    ours: DataFrame, theirs: DataFrame | Windowed, declared: Reconciliation, days: Collection[date]
+    ours: DataFrame,
+    theirs: DataFrame | Windowed,
+    declared: Reconciliation,
+    days: Collection[date],
+    few: tuple[FileRows, FileRows] | None = None,
 ) -> set[date] | None:
     """Return the days on which the figures of any key differ; a key that is absent counts as zero.
 
@@ -187,39 +209,85 @@ def days_by_checksum(
         if scale
     ):
         return None
-    sides = _summands(ours, declared, mine, scales, is_ours=True).unionByName(
-        _summands(upstream, declared, other, scales, is_ours=False)
-    )
-    names = [f"_sum_{n}" for n in range(len(_BASES))]
-    sums: dict[bool, dict[date, list[int]]] = {True: {}, False: {}}
-    for row in sides.groupBy(DAY, "_ours").agg(*(F.sum(name).alias(name) for name in names)).collect():
-        sums[row["_ours"]][row[DAY]] = [row[name] for name in names]
+    both = few and _checksums_in_files(few, declared, (mine, other), scales)
+    if both is None:
+        both = _checksums(
+            _summands(ours, declared, mine, scales, is_ours=True).unionByName(
+                _summands(upstream, declared, other, scales, is_ours=False)
+            )
+        )
+    sums, of_windows = both
     zero = [0] * len(_BASES)
-    of_windows = _windowed(sums[False], theirs, days) if isinstance(theirs, Windowed) else sums[False]
+    of_windows = _windowed(of_windows, theirs, days) if isinstance(theirs, Windowed) else of_windows
     return {
         day
         for day in days
-        if any((a - b) % _PRIME for a, b in zip(sums[True].get(day, zero), of_windows.get(day, zero), strict=True))
+        if any((a - b) % _PRIME for a, b in zip(sums.get(day, zero), of_windows.get(day, zero), strict=True))
     }
+
+
+def _checksums(sides: DataFrame) -> tuple[_Checksums, _Checksums]:
+    """Add up the summands of each day, of ours and of theirs."""
+    names = [f"_sum_{n}" for n in range(len(_BASES))]
+    both: tuple[_Checksums, _Checksums] = ({}, {})
+    for row in sides.groupBy(DAY, "_ours").agg(*(F.sum(name).alias(name) for name in names)).collect():
+        both[not row["_ours"]][row[DAY]] = [row[name] for name in names]
+    return both
+
+
+def _checksums_in_files(
+    few: tuple[FileRows, FileRows],
+    declared: Reconciliation,
+    terms: tuple[Sequence[_Term], Sequence[_Term]],
+    scales: Sequence[int],
+) -> tuple[_Checksums, _Checksums] | None:
+    """Add up the same of few rows, without Spark and with another hash; None where only Spark can.
+
+    No product leaves a long here either.
+    """
+    found: list[_Checksums] = []
+    key = ", ".join(f'"{name}"' for name in declared.by) or "0"
+    halves = (f"(hash({key}) & {_PRIME})::BIGINT", f"(hash({key}) >> 33)::BIGINT")
+    for rows, of_side in zip(few, terms, strict=True):
+        if any(term.in_files is None for term in of_side):
+            return None
+        values = [
+            f"{term.in_files}::DECIMAL(38,{term.scale}) * {10**scale}"
+            for term, scale in zip(of_side, scales, strict=True)
+        ]
+        wholes = [f"coalesce((({value})::HUGEINT % {_PRIME} + {_PRIME}) % {_PRIME}, 0)::BIGINT" for value in values]
+        sums = []
+        for half, base in zip(halves, _BASES, strict=True):
+            parts = (f"{whole} * {pow(base, number, _PRIME)} % {_PRIME}" for number, whole in enumerate(wholes, 1))
+            sums.append(f"({' + '.join(parts)}) % {_PRIME} * {half} % {_PRIME}")
+        of_days = sums_by_day(rows, sums)
+        if of_days is None:
+            return None
+        found.append(of_days)
+    return found[0], found[1]
 
 
 def _terms(frame: DataFrame, declared: Reconciliation, side: int) -> list[_Term] | None:
     """Return one per amount; None if any is no sum or count, or of numbers that do not fit."""
     values: list[str] = []
+    in_files: list[str | None] = []
     for amount in declared.amounts:
         aggregate = amount.sides[side]
         if aggregate is None or aggregate.function not in ("sum", "count"):
             return None
-        argument = f"({aggregate.argument}\n)"  # it may end in a comment
+        argument, is_count = f"({aggregate.argument}\n)", aggregate.function == "count"  # it may end in a comment
         is_there = "true" if aggregate.argument == "*" else f"{argument} IS NOT NULL"
-        values.append(argument if aggregate.function == "sum" else f"CAST({is_there} AS int)")
+        values.append(f"CAST({is_there} AS int)" if is_count else argument)
+        column = f'"{aggregate.argument}"' if aggregate.argument in frame.columns else None
+        counted = "1" if aggregate.argument in ("*", "1") else column and f"({column} IS NOT NULL)::INTEGER"
+        in_files.append(counted if is_count else column)
     terms: list[_Term] = []
     types = frame.selectExpr(*values).schema.fields
-    for value, type_ in zip(values, (field.dataType for field in types), strict=True):
+    for value, read, type_ in zip(values, in_files, (field.dataType for field in types), strict=True):
         if isinstance(type_, DecimalType) and type_.precision <= _DIGITS:
-            terms.append(_Term(value, type_.precision - type_.scale, type_.scale))
+            terms.append(_Term(value, type_.precision - type_.scale, type_.scale, read))
         elif isinstance(type_, IntegralType):
-            terms.append(_Term(value, _DIGITS + 1, 0))
+            terms.append(_Term(value, _DIGITS + 1, 0, read))
         else:
             return None
     return terms

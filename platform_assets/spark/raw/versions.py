@@ -216,8 +216,8 @@ def row_balances(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> dic
 def _per_key(judged: DataFrame, source: Contract, of_rules: Sequence[str]) -> DataFrame:
     """Return one row for each key and day: how many rows it has of each kind, and what its newest version is.
 
-    `_asked` are the keys whose version only the rest of the order tells, or that may have rivals; `_tied` those of them
-    of which not even the kind is known.
+    `_asked` are the keys whose version only the rest of the order tells, or that have versions of another content and
+    the same declared order; `_tied` those of them of which not even the kind is known.
     """
     newest_by = order_of(source)[0]
     is_row = F.col("_kind") != TOMBSTONE
@@ -226,23 +226,30 @@ def _per_key(judged: DataFrame, source: Contract, of_rules: Sequence[str]) -> Da
     newest = [
         F.max(F.when(F.col("_good") & of_kind, F.col(newest_by))).alias(f"_{kind}") for kind, of_kind in kinds.items()
     ]
-    # Of two versions hashes say it; more that differ in what is declared mostly fall into different buckets. Other keys
-    # are looked at once more.
+    # Rows of a key meet once, in one task: nearly every key has one, so that nothing is gained by counting before.
     may_rival = F.col("_good") & ~F.col("_void")
     declared = F.when(may_rival, F.xxhash64(*declared_order(source)))
-    bucket = F.expr("shiftleft(1L, CAST(pmod(_declared, 64) AS int))")
     hashed = judged.withColumns({"_declared": declared, "_content": F.when(may_rival, F.col("_row_hash"))})
-    per_key = hashed.groupBy(DAY, *source.key).agg(
-        F.count(F.lit(1)).alias("_versions"),
-        F.count_if(is_row).alias("_rows"),
-        F.count_if(is_row & (~F.col("_good") | breaks)).alias("_quarantined"),
-        F.count_if(F.col("_good") & ~breaks).alias("_good_rows"),
-        F.count_if(may_rival).alias("_may_rival"),
-        F.bit_or(bucket).alias("_buckets"),
-        (F.min("_content") != F.max("_content")).alias("_differ"),
-        (F.min("_declared") == F.max("_declared")).alias("_are_equal"),
-        *newest,
-        *(F.count_if(is_row & ~F.col("_void") & F.col(name)).alias(name) for name in of_rules),
+    counts = {
+        "_versions": F.count(F.lit(1)),
+        "_rows": F.count_if(is_row),
+        "_quarantined": F.count_if(is_row & (~F.col("_good") | breaks)),
+        "_good_rows": F.count_if(F.col("_good") & ~breaks),
+        **{name: F.count_if(is_row & ~F.col("_void") & F.col(name)) for name in of_rules},
+    }
+    equal = (
+        hashed.repartition(DAY, *source.key)
+        .groupBy(DAY, *source.key, "_declared")
+        .agg(
+            *(count.alias(name) for name, count in counts.items()),
+            (F.min("_content") != F.max("_content")).alias("_differ"),
+            *newest,
+        )
+    )
+    per_key = equal.groupBy(DAY, *source.key).agg(
+        *(F.sum(name).alias(name) for name in counts),
+        F.bool_or("_differ").alias("_differ"),
+        *(F.max(f"_{kind}").alias(f"_{kind}") for kind in kinds),
     )
     # Names of ours begin with `_`, which no column of a key does.
     record, void, tombstone = (F.col(f"_{kind}") for kind in (RECORD, VOID, TOMBSTONE))
@@ -250,10 +257,7 @@ def _per_key(judged: DataFrame, source: Contract, of_rules: Sequence[str]) -> Da
     # Only versions of the same instant need the rest of the order, and only few keys have such.
     ties = record.eqNullSafe(F.greatest(void, tombstone)) | void.eqNullSafe(F.greatest(record, tombstone))
     tied = F.coalesce(ties & F.isnotnull(F.coalesce(void, tombstone)), F.lit(False))
-    may_be_equal = F.when(F.col("_may_rival") == 2, F.col("_are_equal")).otherwise(
-        F.col("_may_rival") > F.bit_count("_buckets")
-    )
-    asked = tied | F.coalesce(F.col("_differ") & may_be_equal, F.lit(False))
+    asked = tied | F.coalesce("_differ", F.lit(False))
     kept = {"_is_record": ~tied & (record == top), "_is_void": ~tied & (void == top)}
     return per_key.withColumns({"_tied": tied, "_asked": asked, **kept})
 

@@ -95,12 +95,22 @@ def order_hash(columns: Sequence[str]) -> Column:
     return F.expr(" ^ ".join(f"if(isnull(`{name}`), 0L, xxhash64({salt}L, '{name}', `{name}`))" for name in columns))
 
 
-def digest_sums(columns: Sequence[str]) -> list[Column]:
-    """Return the aggregates behind a digest, named `_digest_0` and so on; the row count is the caller's own.
+def digest_columns(columns: Sequence[str]) -> list[str]:
+    """Return the columns that a digest covers, in its order.
 
     Where a row stands in its file is no part of it: the number depends on how Spark dealt out the file, its order not.
     """
-    columns = [name for name in columns if name != "_place"]
+    return sorted(name for name in columns if name != "_place")
+
+
+def digest_salts(columns: Sequence[str]) -> list[int]:
+    """Return the first value that each of a digest's two hashes covers, for columns in the digest's order."""
+    return [_salted(columns, salt) for salt in _SALTS]
+
+
+def digest_sums(columns: Sequence[str]) -> list[Column]:
+    """Return the aggregates behind a digest, named `_digest_0` and so on; the row count is the caller's own."""
+    columns = digest_columns(columns)
     sums: list[str] = []
     for salt in _SALTS:
         hashed = row_hash_sql(columns, salt)
@@ -115,9 +125,13 @@ def row_hash_sql(columns: Sequence[str], salt: int = _SALTS[0]) -> str:
     """
     names = sorted(columns)
     quoted = ["`" + name.replace("`", "``") + "`" for name in names]
-    # The names go into the salt, which is the same for all rows, instead of being hashed with each.
-    salt ^= int.from_bytes(blake2b(json.dumps(names).encode(), digest_size=8).digest()) & _NONNEGATIVE
-    return f"xxhash64({', '.join([f'{salt}L', *(part for name in quoted for part in (f'isnull({name})', name))])})"
+    parts = [f"{_salted(names, salt)}L", *(part for name in quoted for part in (f"isnull({name})", name))]
+    return f"xxhash64({', '.join(parts)})"
+
+
+def _salted(names: Sequence[str], salt: int) -> int:
+    """Put the names of columns into a salt, which is the same for all rows, instead of hashing them with each."""
+    return salt ^ int.from_bytes(blake2b(json.dumps(names).encode(), digest_size=8).digest()) & _NONNEGATIVE
 
 
 def digest_of(row: Row, rows: int) -> Digest:

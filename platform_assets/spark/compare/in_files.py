@@ -1,0 +1,189 @@
+"""Look at rows in their Parquet files without a Spark query, each of which costs a young JVM half a second.
+
+What is found is what Spark would find, digit by digit. None stands for what cannot be told here: then Spark tells it.
+Only few rows on a disk of Spark's own process are looked at, and DuckDB gets no more memory than they should need.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import DoubleType, StringType, StructType
+
+from platform_assets.contracts import DAY, Contract
+from platform_assets.contracts.columns import digits_of
+from platform_assets.contracts.table import amounts
+from platform_assets.lakehouse.delta.log import table_snapshot
+from platform_assets.lakehouse.storage.disk import Disk
+from platform_assets.lakehouse.storage.location import Location
+from platform_assets.lakehouse.storage.parquet import row_batches
+from platform_assets.records.differences import DayChange, Digest
+from platform_assets.records.manifest import DataFile
+from platform_assets.spark.session.on_demand import is_one_process
+from platform_assets.spark.tables.schemas import digest_columns, digest_salts
+
+if TYPE_CHECKING:
+    import duckdb
+
+MOST_BYTES = 64 * 1024 * 1024
+"""Of files that are looked at without Spark; of more rows a query's own cost is a small part."""
+
+_MOST_HASHED = 16 * 1024 * 1024
+_MEMORY = "512MB"
+_BATCH_ROWS = 16_384
+_LOW_HALF = 0xFFFFFFFF
+_SUMMED_DIGITS = 28
+"""Most digits of a decimal whose sum surely has a type of its own in both engines."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class FileRows:
+    """The rows of some days of a table, few enough to be looked at here."""
+
+    folder: Location
+    files: Mapping[date, Sequence[DataFile]]
+
+    @property
+    def size(self) -> int:
+        """The bytes of all files."""
+        return sum(file.size for of_day in self.files.values() for file in of_day)
+
+
+def at_hand(spark: SparkSession, folder: Location, files: Mapping[date, Sequence[DataFile]]) -> FileRows | None:
+    """Return the rows of some files; None where Spark is to look at them.
+
+    On a cluster the driver would fetch what its executors have at hand, and from a store everything.
+    """
+    rows = FileRows(folder, files)
+    is_here = is_one_process(spark) and isinstance(folder, Disk) and not set("*?[") & set(str(folder))  # no pattern
+    return rows if is_here and rows.size <= MOST_BYTES else None
+
+
+def staged_at_hand(spark: SparkSession, folder: Location) -> FileRows | None:
+    """Return the rows of a stage's folder; None where Spark is to look at them, or rows have no day."""
+    by_day = table_snapshot(folder).by_day()
+    files = {day: tuple(of_day.values()) for day, of_day in by_day.items() if day is not None}
+    return at_hand(spark, folder, files) if len(files) == len(by_day) else None
+
+
+def contents(rows: FileRows, schema: StructType) -> dict[date, tuple[Digest, Mapping[str, int]]] | None:
+    """Return the digest of every day that has rows, as Spark computes it, and how many nulls each column has.
+
+    Args:
+        schema: of the rows; its types are those of contracts.
+
+    Raises:
+        DamagedTableError: a file cannot be read.
+    """
+    import pyarrow as pa
+
+    from platform_assets.spark.compare.hashes import row_hashes
+
+    if rows.size > _MOST_HASHED:
+        return None
+    names = digest_columns([name for name in schema.fieldNames() if name != DAY])
+    salts = digest_salts(names)
+    texts = [field.name for field in schema.fields if isinstance(field.dataType, StringType)]
+    found: dict[date, tuple[Digest, Mapping[str, int]]] = {}
+    for day, files in rows.files.items():
+        digest, nulls = Digest(), defaultdict[str, int](int)
+        for file in files:
+            for batch in row_batches(rows.folder / file.path, _BATCH_ROWS, once=texts):
+                if not {*names} <= {*batch.schema.names}:
+                    return None
+                try:
+                    columns = [batch.column(name) for name in names]
+                    hashes = row_hashes(columns, salts)
+                except (TypeError, pa.ArrowException) as error:
+                    _log.debug("Spark computes the digest of %s: %s", rows.folder / file.path, error)
+                    return None
+                halves = [int(half.sum()) for each in hashes for half in (each & _LOW_HALF, each >> 32)]
+                digest += Digest(batch.num_rows, (halves[0], halves[1], halves[2], halves[3]))
+                for name in batch.schema.names:
+                    nulls[name] += batch.column(name).null_count
+        if digest.rows:
+            found[day] = digest, nulls
+    return found
+
+
+def sums_by_day(rows: FileRows, values: Collection[str]) -> dict[date, list[int]] | None:
+    """Return the sums of each day of whole numbers, which are DuckDB's SQL."""
+    sums = ", ".join((DAY, *(f"sum({each})" for each in values)))
+    found = _answers(lambda given: given.aggregate(sums, DAY), rows)
+    return None if found is None else {day: [int(total) for total in of_day] for day, *of_day in found}
+
+
+def repeated_keys(rows: FileRows, key: Sequence[str], schema: StructType) -> dict[date, int] | None:
+    """Count the keys of each day that more than one row has, nulls being equal; a day without any is left out."""
+    if any(isinstance(schema[name].dataType, DoubleType) for name in key):
+        return None  # one number in several forms
+    by_key = ", ".join(f'"{name}"' for name in dict.fromkeys((DAY, *key)))
+    found = _answers(
+        lambda given: (
+            given.aggregate(f"{by_key}, count(*) AS _rows", by_key)
+            .filter("_rows > 1")
+            .aggregate(f"{DAY}, count(*)", DAY)
+        ),
+        rows,
+    )
+    return None if found is None else dict(found)
+
+
+def changes(before: FileRows, after: FileRows, contract: Contract) -> dict[date, DayChange] | None:
+    """Return what `row_diff.day_changes` does of days whose rows all have the contract's columns."""
+    names = amounts(contract)
+    types = (digits_of(contract.column(name).type) for name in names)
+    if any(digits and digits[0] > _SUMMED_DIGITS for digits in types):
+        return None
+    same = [f'b."{name}" IS NOT DISTINCT FROM a."{name}"' for name in contract.key]
+    differs = [f'b."{name}" IS DISTINCT FROM a."{name}"' for name in contract.column_names if name not in contract.key]
+    figures = [
+        f"coalesce(b.{DAY}, a.{DAY})",
+        f"count(*) FILTER (b.{DAY} IS NULL)",
+        f"count(*) FILTER (a.{DAY} IS NULL)",
+        f"count(*) FILTER (b.{DAY} = a.{DAY} AND ({' OR '.join((*differs, 'false'))}))",
+        *(f'coalesce(sum({side}."{name}"), 0)' for side in "ba" for name in names),
+    ]
+    by_key, days = " AND ".join((f"b.{DAY} = a.{DAY}", *same)), f"coalesce(b.{DAY}, a.{DAY})"
+    found = _answers(
+        lambda b, a: b.set_alias("b").join(a.set_alias("a"), by_key, how="outer").aggregate(", ".join(figures), days),
+        before,
+        after,
+    )
+    if found is None:
+        return None
+    by_day: dict[date, DayChange] = {}
+    for day, added, removed, changed, *sums in found:
+        sides = (dict(zip(names, side, strict=True)) for side in (sums[: len(names)], sums[len(names) :]))
+        by_day[day] = DayChange(added, removed, changed, *sides)
+    return by_day
+
+
+def _answers(ask: Callable[..., duckdb.DuckDBPyRelation], *tables: FileRows) -> list[tuple[Any, ...]] | None:
+    """Return what DuckDB answers; None where it cannot, be it for lack of memory, or of a column in old files."""
+    import duckdb
+    import pyarrow as pa
+
+    try:
+        with duckdb.connect(config={"memory_limit": _MEMORY, "temp_directory": ""}) as database:
+            database.execute("SET TimeZone = 'UTC'")
+            return ask(*(_given(database, rows) for rows in tables)).fetchall()
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        _log.debug("Spark is asked instead of DuckDB: %s", error)
+        return None
+
+
+def _given(database: duckdb.DuckDBPyConnection, rows: FileRows) -> duckdb.DuckDBPyRelation:
+    """Return rows with every column that a file has, and the day that their file's folder says, and no other folder."""
+    files = [str(rows.folder / file.path) for of_day in rows.files.values() for file in of_day]
+    how = "filename = '_file', hive_partitioning = false, union_by_name = true"
+    read = database.sql(f"FROM read_parquet($files, {how})", params={"files": files})
+    return read.project(f"* EXCLUDE _file, CAST(regexp_extract(_file, '{DAY}=([^/]+)/[^/]+$', 1) AS DATE) AS {DAY}")
