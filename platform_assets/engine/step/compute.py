@@ -37,7 +37,7 @@ from platform_assets.engine.step.scoped import with_scope
 from platform_assets.engine.step.staging import Staged, stage_days
 from platform_assets.engine.step.work import Work
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse.delta.schema import types_in
+from platform_assets.lakehouse.delta.schema import schema_at, types_in
 from platform_assets.planning.steps import parts_of
 from platform_assets.planning.windows import ranges, read_for_day, read_in_all, union_read
 from platform_assets.quality.findings import Check, DayChecks, Finding, accepted_by_hand
@@ -325,19 +325,19 @@ def effects(
     if not differing:
         return {}
     session, contract, spans, snapshot = spark(), staged.contract, ranges(differing), staged.snapshot
-    until_now = published_rows(session, contract, snapshot, spans)
-    if not set(contract.key) <= set(until_now.columns):
+    path, schema = snapshot.platform.lake.table_path(contract.name), spark_schema(contract)
+    types = types_in(schema_at(path, snapshot.release.versions[contract.name]))
+    if not set(contract.key) <= types.keys():
         return {}
-    schema = spark_schema(contract)
-    if types_in(until_now.schema.json()) != types_in(schema.json()):
-        until_now = in_columns_of(contract, until_now)
-    elif staged.few:
+    is_alike = types == types_in(schema.json())
+    if is_alike and staged.few:
         live, now = snapshot.files(contract.name), staged.few.files
-        path = snapshot.platform.lake.table_path(contract.name)
         before_few = at_hand(session, path, {day: live[day] for day in differing if day in live})
         after_few = replace(staged.few, files={day: now[day] for day in differing if day in now})
         if before_few and (found := changes(before_few, after_few, contract)) is not None:
             return found
+    until_now = published_rows(session, contract, snapshot, spans)
+    until_now = until_now if is_alike else in_columns_of(contract, until_now)
     rows = no_rows(session, schema) if staged.rows is None else staged.rows.where(in_ranges(spans))
     return day_changes(until_now, rows, contract)
 

@@ -175,15 +175,19 @@ def _answers(ask: Callable[..., duckdb.DuckDBPyRelation], *tables: FileRows) -> 
     try:
         with duckdb.connect(config={"memory_limit": _MEMORY, "temp_directory": ""}) as database:
             database.execute("SET TimeZone = 'UTC'")
-            return ask(*(_given(database, rows) for rows in tables)).fetchall()
+            return ask(*(_given(database, f"files_{at}", rows) for at, rows in enumerate(tables))).fetchall()
     except (duckdb.Error, pa.ArrowException, OSError) as error:
         _log.debug("Spark is asked instead of DuckDB: %s", error)
         return None
 
 
-def _given(database: duckdb.DuckDBPyConnection, rows: FileRows) -> duckdb.DuckDBPyRelation:
-    """Return rows with every column that a file has, and the day that their file's folder says, and no other folder."""
+def _given(database: duckdb.DuckDBPyConnection, name: str, rows: FileRows) -> duckdb.DuckDBPyRelation:
+    """Return rows with every column that a file has, and the day that their file's folder says, and no other folder.
+
+    Args:
+        name: of the parameter that holds the files; a query of several relations refuses two of one name.
+    """
     files = [str(rows.folder / file.path) for of_day in rows.files.values() for file in of_day]
     how = "filename = '_file', hive_partitioning = false, union_by_name = true"
-    read = database.sql(f"FROM read_parquet($files, {how})", params={"files": files})
+    read = database.sql(f"FROM read_parquet(${name}, {how})", params={name: files})
     return read.project(f"* EXCLUDE _file, CAST(regexp_extract(_file, '{DAY}=([^/]+)/[^/]+$', 1) AS DATE) AS {DAY}")
