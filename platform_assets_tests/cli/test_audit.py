@@ -261,7 +261,7 @@ def test_what_was_changed_with_its_hash_made_again_breaks_the_next(
     first = Entry.after(Head(), '{"about":"release"}')
     sql("UPDATE ledger_decisions SET content = :content, chain = :chain WHERE number = 1", **vars(first))
     none, breaks = faults(run)
-    assert none.startswith("Decision 1 is none")
+    assert none.startswith("Decision 1 cannot be read")
     assert breaks.startswith("Decision 2 (roll back by Max")
     assert "was rewritten, moved or put in" in breaks
     assert run("releases").code == 0, "what only shows goes on"
