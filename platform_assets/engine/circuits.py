@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import UTC, date, datetime
-from typing import NamedTuple
+from dataclasses import replace
+from datetime import UTC, datetime
 
 from platform_assets.engine.platform import Platform
 from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse.locks import publish_lock
+from platform_assets.lakehouse.locks import is_staging, publish_lock
 from platform_assets.lakehouse.publish import finish_pending
 from platform_assets.planning.circuit import CircuitState, TableVerdict, applies_to, circuit
-from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import COMPACTION, ERASURE, ROLL_BACK, Hold
 
 _PASSES = (ROLL_BACK, COMPACTION, ERASURE)
@@ -22,14 +21,6 @@ _PASSES = (ROLL_BACK, COMPACTION, ERASURE)
 
 class CircuitOpenError(PlatformError):
     """The circuit of a table is open; nothing was published."""
-
-
-class Failure(NamedTuple):
-    """What failed of a batch, as `TableVerdict` has it."""
-
-    failed: Mapping[str, str]
-    day: date
-    attempt: Attempt
 
 
 def circuits(platform: Platform, tables: Collection[str] | None = None) -> dict[str, CircuitState]:
@@ -41,9 +32,19 @@ def circuits(platform: Platform, tables: Collection[str] | None = None) -> dict[
         domain = platform.catalogue.domain_of(name).name
         about = [decision for decision in decisions if applies_to(decision, name, domain)]
         if about or name in verdicts:
-            policy = platform.catalogue[name].circuit
-            found[name] = circuit(verdicts.get(name, ()), policy, about, datetime.now(UTC))
+            policy, its = platform.catalogue[name].circuit, verdicts.get(name, ())
+            its = tuple(each for each in its if not (each.lives_by and is_staging(platform.lake, each.lives_by)))
+            found[name] = circuit(its, policy, about, datetime.now(UTC))
     return found
+
+
+def note_clock(platform: Platform) -> None:
+    """Write down what only the clock says yet: missing verdicts of other processes, and overrides that ended."""
+    for table, state in circuits(platform).items():
+        for verdict in state.by_clock:
+            its = [verdict.number] if verdict.number else []
+            if verdict.number not in platform.announced:
+                platform.ledger.verdicts.settle(its, replace(verdict, table=table, lives_by=""), once=True)
 
 
 def stopped(
@@ -82,6 +83,7 @@ def refuse_stopped(platform: Platform, kind: str, tables: Collection[str]) -> No
     known = [] if kind in _PASSES else [table for table in tables if table in platform.catalogue.names]
     if known:
         platform.sync()  # verdicts that follow from what others published
+        note_clock(platform)
     for table, hold in stopped(platform, known).items() if known else ():
         waits = "" if hold.table == table else f" {table} is made from it and waits."
         raise CircuitOpenError(
@@ -90,11 +92,13 @@ def refuse_stopped(platform: Platform, kind: str, tables: Collection[str]) -> No
         )
 
 
-def record_failure(platform: Platform, table: str, run: str, failure: Failure, *, is_try: bool = False) -> None:
-    """Write down a verdict about a table: what failed, or nothing, where a try succeeded."""
-    verdict = TableVerdict(table=table, at=datetime.now(UTC), run=run, is_try=is_try, **failure._asdict())
+def record_verdict(
+    platform: Platform, verdict: TableVerdict, announced: Collection[int] = (), *, once: bool = False
+) -> None:
+    """Write down now what failed of a table, or that a try succeeded, in place of announced verdicts: see `settle`."""
     with in_order(platform):
-        platform.ledger.verdicts.add(verdict)
+        now = replace(verdict, at=datetime.now(UTC), is_pending=False)
+        platform.ledger.verdicts.settle(announced, now, once=once)
     failpoint("circuit.verdict")
 
 
@@ -108,4 +112,5 @@ def in_order(platform: Platform) -> Iterator[None]:
         with suppress(PlatformError):  # a verdict is written even if the lock is not free or a table is damaged
             still_held = held.enter_context(publish_lock(platform.lake))
             finish_pending(platform.lake, still_held, ())
+        note_clock(platform)
         yield

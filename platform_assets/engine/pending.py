@@ -227,7 +227,7 @@ def due_tries(platform: Platform, tables: Collection[str] | None = None) -> dict
         return {}
     snapshot = LakeSnapshot(platform, platform.current_release(), is_private=True)
     days = {table: _day_to_try(snapshot, platform.catalogue[table], state) for table, state in opened.items()}
-    return {table: Try(day, opened[table].next_try) for table, day in days.items() if day}
+    return {table: Try(day, opened[table].next_try, opened[table].follows) for table, day in days.items() if day}
 
 
 def _day_to_try(snapshot: LakeSnapshot, contract: Contract, state: CircuitState) -> date | None:

@@ -17,7 +17,7 @@ import subprocess
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import cached_property, lru_cache
@@ -40,6 +40,7 @@ from platform_assets.engine.user_code import (
 )
 from platform_assets.lakehouse.delta.log import live_files
 from platform_assets.lakehouse.layout import Lake, located
+from platform_assets.lakehouse.locks import stage_lock
 from platform_assets.lakehouse.publish import recover
 from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.places import is_object_store, own_host, own_user
@@ -48,7 +49,7 @@ from platform_assets.planning.configuration import Configuration, configuration
 from platform_assets.planning.windows import Calendar
 from platform_assets.quality.findings import Masking
 from platform_assets.records.code_version import DIRTY, Version, hand_set
-from platform_assets.records.manifest import DataFile, Decides
+from platform_assets.records.manifest import DataFile, Decides, new_publication
 from platform_assets.secret import installation_secret
 
 if TYPE_CHECKING:
@@ -113,6 +114,14 @@ class Platform:
     catalogue: Catalogue
     lake: Lake
     ledger: Ledger
+    held: ExitStack = field(default_factory=ExitStack, repr=False, compare=False)  # locks, until it is closed
+    announced: list[int] = field(default_factory=list, repr=False, compare=False)  # numbers of verdicts
+
+    @cached_property
+    def lives_by(self) -> str:
+        """Take a lock that ends with this process, by which others see that it lives, and return its name."""
+        self.held.enter_context(stage_lock(self.lake, name := new_publication()))
+        return name
 
     @property
     def calendar(self) -> Calendar:

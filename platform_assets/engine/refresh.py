@@ -25,6 +25,7 @@ from platform_assets.engine.step.compute import Computed, compute
 from platform_assets.engine.step.holds import (
     BY_CODE,
     DeletedMeanwhileError,
+    announced_settled,
     deletion_explained,
     refused_before,
     write_holds,
@@ -98,7 +99,7 @@ def recompute_step(
         days: Collection[date] = batch
         for turn in range(1, ATTEMPTS + 1):
             try:
-                with full_disk_explained(step.table):
+                with full_disk_explained(step.table), announced_settled(platform):
                     done, days = _publish_batch(work, days, days_of(left), result, last=turn == ATTEMPTS)
             except DeletedMeanwhileError:
                 if turn == ATTEMPTS:
@@ -265,7 +266,10 @@ def refresh(
     with staging(platform.lake) as keep:
         stage = Stage(platform, author, keep=lambda stage, publishing: keep(stage.folders))
         plan = planned(stage, request, plan)
-        with discarded_on_error("What was staged", stage.discard):
+        with (
+            announced_settled(platform, lambda: stage.staged.holds),
+            discarded_on_error("What was staged", stage.discard),
+        ):
             _, struck = fill(stage, plan, spark, progress, request)
             stage.publish(spark, progress)
     steps = tuple(stage.results.values())

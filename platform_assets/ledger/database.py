@@ -139,7 +139,7 @@ def _empty() -> Database:
 
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-_BEFORE_RELEASE = ("0001", "0002", "0003", "0004")
+_BEFORE_RELEASE = ("0001", "0002", "0003", "0004", "0005")
 """Revisions from before the first release, from which the first migration goes."""
 
 _alembic = threading.Lock()

@@ -168,7 +168,7 @@ _its = verdicts.c
 _has_come = _its.failed.is_(None) & _its.warned.is_(None) & ~_its.is_pending & ~_its.is_try & (_its.publication == "")
 """The place that was kept for a verdict which has come since, and has a row of its own."""
 
-_PLAIN = ("number", "table", "at", "run", "day", "publication", "is_try", "is_pending")
+_PLAIN = ("number", "table", "at", "run", "day", "publication", "is_try", "is_pending", "tries", "lives_by")
 
 
 class Verdicts:
@@ -211,12 +211,33 @@ class Verdicts:
         with self._database.writing() as connection:
             return _add(connection, verdict)
 
-    def settle(self, number: int) -> None:
-        """Mark a pending verdict as settled; a failure is a verdict of its own. Does nothing for number 0."""
-        if not number:
-            return
+    def refuse(self, holds: Iterable[Hold]) -> None:
+        """Record a verdict about what gates refused, though it is not held."""
         with self._database.writing() as connection:
-            connection.execute(update(verdicts).where(verdicts.c.number == number).values(is_pending=False))
+            add_refused(connection, holds)
+
+    def settle(self, numbers: Collection[int], verdict: TableVerdict | None = None, *, once: bool = False) -> None:
+        """Mark pending verdicts as settled, and record a verdict in their place in the same transaction.
+
+        Args:
+            once: whether to leave it out if one of them was settled before, as come or as missing.
+        """
+        if numbers or verdict:
+            with self._database.writing() as connection:
+                came = settle(connection, numbers)
+                if verdict and (came == len(numbers) or not once):
+                    _add(connection, verdict)
+
+    def judged(self, number: int, lives_by: str) -> None:
+        """Record which lock a process holds until it has published what the pending verdict is about."""
+        with self._database.writing() as connection:
+            connection.execute(update(verdicts).where(_its.number == number).values(lives_by=lives_by))
+
+
+def settle(connection: Connection, numbers: Collection[int]) -> int:
+    """Mark pending verdicts as settled; return how many were still pending."""
+    pending = update(verdicts).where(_its.number.in_(sorted(numbers)), _its.is_pending)
+    return connection.execute(pending.values(is_pending=False, is_try=False, lives_by="")).rowcount if numbers else 0
 
 
 def add_refused(connection: Connection, holds: Iterable[Hold]) -> None:
@@ -282,6 +303,7 @@ def _is_news(passed: TableVerdict, before: Sequence[TableVerdict]) -> bool:
 
     Policies that count dates need a verdict of each, however many runs there were.
     """
+    before = [each for each in before if not (each.is_pending and each.run == passed.run)]  # its own, to be settled
     if not before or (before[-1].run == passed.run and before[-1].publication):
         return False
     is_new_date = before[-1].at.date() != passed.at.date()

@@ -26,6 +26,7 @@ from platform_assets.ledger.holds import (
     hold_put_back,
     lift_read,
     renew,
+    settle,
 )
 from platform_assets.ledger.outbox import Notes, Outbox, forget_messages, write_messages
 from platform_assets.ledger.queries import (
@@ -303,15 +304,16 @@ class Ledger:
 
     # Holds and decisions: these live only here.
 
-    def hold(self, holds: Iterable[Hold]) -> None:
+    def hold(self, holds: Iterable[Hold], announced: Collection[int] = ()) -> None:
         """Hold days. A day may be held for several things; the same one refused again is renewed.
 
-        With it their verdicts are written down, from which circuits follow.
+        With it their verdicts are written down, from which circuits follow, and those that were announced are settled.
         """
         held = tuple(holds)
         with self._database.writing() as connection:
             renew(connection, held)
             add_refused(connection, held)
+            settle(connection, announced)
 
     def drop(self, holds: Collection[Hold]) -> None:
         """Lift exactly these holds, as they were read. Other holds of their days stay, and so do holds renewed since.

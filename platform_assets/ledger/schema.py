@@ -225,6 +225,8 @@ verdicts = Table(
     Column("publication", Text, nullable=False),
     Column("is_try", Boolean, nullable=False),
     Column("is_pending", Boolean, nullable=False),
+    Column("tries", Integer, nullable=False, server_default="0"),
+    Column("lives_by", Text, nullable=False, server_default=""),
     Index("ix_ledger_verdicts_table_number", "table", "number"),
 )
 

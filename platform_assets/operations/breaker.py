@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from platform_assets.contracts.errors import unknown_table
-from platform_assets.engine.circuits import circuits
+from platform_assets.engine.circuits import circuits, note_clock
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError, did_you_mean
 from platform_assets.failpoints import failpoint
@@ -99,6 +99,7 @@ def roll_back_opened(platform: Platform, notice: Callable[[str], None]) -> None:
 
     Every command that opens the platform calls it when it is done, and once before, for a process that died.
     """
+    note_clock(platform)
     names = [contract.name for contract in platform.catalogue if contract.circuit.rolls_back]
     for table, state in circuits(platform, names).items() if names else ():
         # What people rolled back is gone already.
@@ -153,6 +154,7 @@ def _decide(
         # What a dead publisher began was allowed before; after this, nothing more of it comes.
         finish_pending(platform.lake, still_held, ())
         platform.sync()
+        note_clock(platform)
         after = platform.ledger.verdicts.newest()
         platform.ledger.decide(
             CircuitDecision(kind=kind, scope=scope, after=after, until=until, **author.signature(now))

@@ -54,6 +54,7 @@ def open_platform(settings: Settings, notice: Callable[[str], None] = _log.warni
         try:
             yield platform
         finally:
+            platform.held.close()
             roll_back_opened(platform, notice)
     finally:
         ledger.close()

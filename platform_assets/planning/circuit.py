@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from itertools import chain, islice
@@ -16,6 +16,8 @@ from platform_assets.words import counted
 
 ROLLED_BACK = "rollback"
 """In place of a class of failure: a publication of the table was rolled back."""
+OVERRIDE_ENDED = "end of an override"
+"""In place of a class of failure: an override was seen to have ended, and stays so whatever the clock says later."""
 
 ALL = "all"
 DOMAIN = "domain:"
@@ -41,6 +43,9 @@ class TableVerdict:
         publication: that published days of it; empty where none did.
         is_try: whether it was computed in a stage to try an open circuit, and not to be published.
         is_pending: whether the verdict is still to come.
+        tries: of a try, the number of the verdict that opened the circuit, or of the last try that counted. 0 in
+            verdicts of earlier versions, which count for whatever is open.
+        lives_by: of a pending verdict of days that are judged and not published yet, a lock that its process holds.
     """
 
     table: str
@@ -54,6 +59,8 @@ class TableVerdict:
     publication: str = ""
     is_try: bool = False
     is_pending: bool = False
+    tries: int = 0
+    lives_by: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,10 +83,12 @@ class Try:
     Args:
         day: to compute without publishing it: the newest that failed.
         due: when the wait before it ends, UTC. After a try that fails it is another moment, and so another try.
+        follows: as `tries` of its verdict.
     """
 
     day: date
     due: datetime | None
+    follows: int = 0
 
 
 State = Literal["closed", "open", "half-open", "frozen", "overridden"]
@@ -98,6 +107,8 @@ class CircuitState:
         failing: the verdicts of days that failed, oldest day first; the newest that is not good by now is tried.
         wait: from a try that fails to the next one.
         scope: what a person froze or overrode; empty without such a decision.
+        follows: number of the verdict that opened it, or of the last try that counted.
+        by_clock: missing verdicts, and the end of an override: they are written down before anything else happens.
     """
 
     state: State = "closed"
@@ -110,6 +121,8 @@ class CircuitState:
     wait: timedelta = timedelta()
     changes: tuple[Change, ...] = ()
     scope: str = ""
+    follows: int = 0
+    by_clock: tuple[TableVerdict, ...] = ()
 
     @property
     def stops(self) -> bool:
@@ -145,13 +158,19 @@ def circuit(
     """
     machine = _Machine(policy)
     left = list(decisions)
-    for verdict in _settled(verdicts, policy, now):
+    for verdict in verdicts:
+        if verdict.is_pending:
+            continue
         while left and left[0].after < verdict.number:
             machine.decide(left.pop(0))
         machine.judge(verdict)
     for decision in left:
         machine.decide(decision)
-    return machine.state(now)
+    for verdict in (missing := _missing(verdicts, policy, now)):
+        machine.judge(verdict)
+    state = machine.state(now)
+    over = machine.override_over(now)
+    return replace(state, by_clock=(*missing, *over)) if missing or over else state
 
 
 def applies_to(decision: CircuitDecision, table: str, domain: str) -> bool:
@@ -159,14 +178,16 @@ def applies_to(decision: CircuitDecision, table: str, domain: str) -> bool:
     return decision.scope in (table, f"{DOMAIN}{domain}", ALL)
 
 
-def _settled(verdicts: Collection[TableVerdict], policy: Circuit, now: datetime) -> Iterator[TableVerdict]:
-    """Leave out verdicts still to come; one that should have come by now is a failure."""
-    minutes = policy.verdict_within_minutes
-    for verdict in verdicts:
-        if not verdict.is_pending:
-            yield verdict
-        elif minutes is not None and now - verdict.at > timedelta(minutes=minutes):
-            yield replace(verdict, failed={"missing": f"no verdict came within {counted(minutes, 'minute')}"})
+def _missing(verdicts: Collection[TableVerdict], policy: Circuit, now: datetime) -> tuple[TableVerdict, ...]:
+    """Return pending verdicts that should have come by now, as failures.
+
+    They are newer than all that is written down: whoever writes the next verdict or decision writes these first.
+    """
+    if (minutes := policy.verdict_within_minutes) is None:
+        return ()
+    why = {"missing": f"no verdict came within {counted(minutes, 'minute')}"}
+    late = [each for each in verdicts if each.is_pending and now - each.at > timedelta(minutes=minutes)]
+    return tuple(replace(each, failed=why, is_pending=False) for each in late)
 
 
 class _Machine:
@@ -187,6 +208,7 @@ class _Machine:
 
     def decide(self, decision: CircuitDecision) -> None:
         """Follow a person's decision. It ends an override of before, unless it closes another scope than that."""
+        self._expire(decision.created_at)
         if decision.kind != "close" or (self._override and self._override.scope == decision.scope):
             self._override = decision if decision.kind == "override" else None
         if decision.kind == "freeze":
@@ -202,7 +224,11 @@ class _Machine:
         self._changes.append(Change(decision.created_at, now, _signed(decision)))
 
     def judge(self, verdict: TableVerdict) -> None:
-        """Follow a verdict: it opens a closed circuit; of an open one only tries count."""
+        """Follow a verdict: it opens a closed circuit; of an open one only tries count, each after the one before."""
+        self._expire(verdict.at)
+        if why := verdict.failed.get(OVERRIDE_ENDED):
+            self._changes.append(Change(verdict.at, self.state(verdict.at).state, f"the end of what was {why}"))
+            return
         if self._open.since is None:
             if not verdict.is_try:  # a try that ends after another one has closed the circuit says nothing new
                 self._count(verdict)
@@ -211,7 +237,7 @@ class _Machine:
             return
         if verdict.failed and ROLLED_BACK not in verdict.failed:
             self._open = replace(self._open, failing=_with(self._open.failing, verdict))
-        if verdict.is_try:
+        if verdict.is_try and verdict.tries in (0, self._open.follows):
             self._tried(verdict)
         self._end_override()
 
@@ -233,6 +259,17 @@ class _Machine:
         is_due = now >= self._open.next_try
         return replace(self._open, state="half-open" if is_due else "open", changes=changes)
 
+    def override_over(self, now: datetime) -> tuple[TableVerdict, ...]:
+        """Return the verdict that an override has ended, where only the clock says so."""
+        if self._override is None or self._override.until is None or now < self._override.until:
+            return ()
+        return (TableVerdict(table="", at=now, run="", failed={OVERRIDE_ENDED: _signed(self._override)}),)
+
+    def _expire(self, at: datetime) -> None:
+        """End an override for good once anything happened after its time."""
+        if self._override and self._override.until and at >= self._override.until:
+            self._override = None
+
     def _end_override(self) -> None:
         """End an override with what it lets pass: a circuit that opens later stops again."""
         scopes, since = self._passed
@@ -248,7 +285,9 @@ class _Machine:
         failing: tuple[TableVerdict, ...] = ()
         for each in by:
             failing = _with(failing, each)
-        self._open = CircuitState("open", why, verdict.at, verdict.at + wait, None, verdict, failing, wait)
+        opened = CircuitState("open", why, verdict.at, verdict.at + wait, None, verdict, failing, wait)
+        self._open = replace(opened, follows=verdict.number)
+        self._override = None  # which was decided about something else
         self._changes.append(Change(verdict.at, "open", why))
 
     def _tried(self, verdict: TableVerdict) -> None:
@@ -256,7 +295,7 @@ class _Machine:
             wait = min(self._open.wait * 2, timedelta(minutes=self._policy.longest_wait_minutes))
             why = f"{self._open.why.partition('; the try')[0]}; the try at {verdict.at:%Y-%m-%d %H:%M} UTC failed by "
             why += next(f"{name}: {reason}" for name, reason in failed.items())
-            self._open = replace(self._open, why=why, next_try=verdict.at + wait, wait=wait)
+            self._open = replace(self._open, why=why, next_try=verdict.at + wait, wait=wait, follows=verdict.number)
             self._successes = 0
             self._changes.append(Change(verdict.at, "open", why))
             return
@@ -265,7 +304,7 @@ class _Machine:
             self._close()
             self._changes.append(Change(verdict.at, "closed", f"a try of {verdict.day} succeeded"))
         else:
-            self._open = replace(self._open, next_try=verdict.at)  # the next try need not wait
+            self._open = replace(self._open, next_try=verdict.at, follows=verdict.number)  # the next need not wait
 
     def _failed(self, verdict: TableVerdict) -> Reasons:
         return {**verdict.failed, **(verdict.warned if self._policy.warnings else {})}

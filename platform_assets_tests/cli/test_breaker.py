@@ -7,11 +7,12 @@ import os
 import re
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from random import Random
+from typing import Any
 
 import pytest
 from sqlalchemy import delete
@@ -20,12 +21,12 @@ from platform_assets import contracts
 from platform_assets.contracts import Catalogue, Circuit
 from platform_assets.engine import circuits as engine_circuits
 from platform_assets.engine.catalogue import load_catalogue
-from platform_assets.engine.circuits import CircuitOpenError, Failure, circuits, record_failure
+from platform_assets.engine.circuits import CircuitOpenError, circuits, record_verdict
 from platform_assets.engine.pending import due_tries
 from platform_assets.engine.platform import Author
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step import holds as step_holds
-from platform_assets.engine.step.holds import failed_by, failures_recorded, write_holds
+from platform_assets.engine.step.holds import announced_settled, failed_by, failures_recorded, write_holds
 from platform_assets.lakehouse import publish as lake_publish
 from platform_assets.lakehouse.publish import recover
 from platform_assets.ledger import holds as ledger_holds
@@ -34,6 +35,7 @@ from platform_assets.operations import breaker, opening
 from platform_assets.operations.opening import open_platform
 from platform_assets.planning.circuit import CircuitState, TableVerdict, circuit
 from platform_assets.records.code_version import UNTIL_LIFTED, Attempt
+from platform_assets.records.decisions import CircuitDecision
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import Arrival, Warned
 from platform_assets.settings import Settings, project_root
@@ -48,7 +50,7 @@ from platform_assets_tests.support.cli.products import (
     deliver,
     publish_arrivals,
 )
-from platform_assets_tests.support.models.circuit import Model, decision
+from platform_assets_tests.support.models.circuit import Model
 
 
 def fail(settings: Settings, run: str, day: date = DAY, gate: str = "volume") -> None:
@@ -287,6 +289,51 @@ def test_an_override_of_a_table_outlives_the_freeze_around_it_and_is_ended_by_it
     assert run("breaker", "list").code == 0
 
 
+def test_an_override_that_was_seen_to_have_ended_stays_ended_when_the_clock_is_set_back(
+    run: Run, products: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(5):
+        fail(products, f"night-{number}")
+    until = f"{datetime.now(UTC) + timedelta(minutes=30):%Y-%m-%dT%H:%M}"
+    assert run("breaker", "override", SILVER, "--until", until, *SIGNED).code == 0
+    monkeypatch.setattr(engine_circuits, "datetime", Clock)
+    for ahead, state in ((0, "overridden"), (40, "open"), (0, "open")):
+        monkeypatch.setattr(Clock, "ahead", timedelta(minutes=ahead))
+        assert state_of(run) == state
+    assert "end of an override: overridden by zoe until" in run("breaker", "show", SILVER).words
+
+
+def test_an_override_does_not_pass_a_batch_that_was_at_work_then_and_is_missing_later(
+    run: Run, products: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_circuit(monkeypatch, at_once=("missing",), verdict_within_minutes=60)
+    with open_platform(products) as platform:
+        snapshot = LakeSnapshot.now(platform)
+        with pytest.raises(KeyboardInterrupt), failures_recorded(snapshot, SILVER, "r", {DAY: "made of this"}):
+            raise KeyboardInterrupt
+    assert run("breaker", "open", "all", *SIGNED).code == 0
+    until = f"{datetime.now(UTC) + timedelta(hours=9):%Y-%m-%dT%H:%M}"
+    assert run("breaker", "override", "all", "--until", until, *SIGNED).code == 0
+    assert state_of(run) == "overridden"
+    monkeypatch.setattr(engine_circuits, "datetime", Clock)
+    monkeypatch.setattr(Clock, "ahead", timedelta(minutes=61))
+    assert (state_of(run), state_of(run, RAW)) == ("frozen", "overridden")
+    assert run("breaker", "close", "all", *SIGNED).code == 0
+    assert "no verdict came within 60 minutes" in run("breaker", "show", SILVER).words
+
+
+def test_what_gates_refused_counts_though_another_table_keeps_the_run_from_publishing(
+    products: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_circuit(monkeypatch, at_once=("volume",))
+    refused = Hold(SILVER, DAY, Attempt("made of this"), "volume", "no rows", "r", datetime.now(UTC))
+    with open_platform(products) as platform:
+        with pytest.raises(ZeroDivisionError), announced_settled(platform, lambda: [refused]):
+            raise ZeroDivisionError("of another table")
+        assert circuits(platform)[SILVER].why == "volume: no rows"
+        assert platform.ledger.holds() == ()
+
+
 @pytest.mark.parametrize(
     ("error", "kept"),
     [
@@ -346,52 +393,87 @@ def test_two_processes_that_are_killed_now_and_then_agree_with_the_model_about_o
     products: Settings, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     """Each has the platform open for itself; what a kill cuts off is there whole, or not at all."""
-    random, policy = Random(seed), Circuit(failures=(2, 3), at_once=("contract",), successes=2)
-    with_circuit(monkeypatch, failures=(2, 3), at_once=("contract",), successes=2)
-    model, attempt = Model(policy), Attempt("made of this")
+    policy: dict[str, Any] = {"failures": (2, 3), "at_once": ("contract", "missing"), "successes": 2}
+    random, policy = Random(seed), policy | {"verdict_within_minutes": 60}
+    with_circuit(monkeypatch, **policy)
+    monkeypatch.setattr(engine_circuits, "datetime", Clock)
+    monkeypatch.setattr(Clock, "ahead", timedelta())
+    model, attempt, following = Model(Circuit(**policy)), Attempt("made of this"), list[int]()
     with open_platform(products) as one, open_platform(products) as other:
-        for number in range(80):
+        for _ in range(80):
             platform, point = random.choice((one, other)), random.choice(POINTS)
-            kind = random.choice(("volume", "volume", "contract", "tried", "tried in vain", "close"))
-            with killed_at(monkeypatch, point):
-                run, failed = f"run-{random.randrange(6)}", {} if kind == "tried" else {kind: "it failed"}
-                if kind in ("volume", "contract"):
+            kind = random.choice(("volume", "volume", "contract", "passed", "try", "tried", "tried in vain", "close"))
+            Clock.ahead += timedelta(minutes=random.choice((0, 0, 20, 40)))
+            newest, run = one.ledger.verdicts.newest(), f"run-{random.randrange(6)}"
+            open_now = circuits(platform).get(SILVER, CircuitState())
+            with killed_at(monkeypatch, point) as failpoint:
+                if kind in ("volume", "contract", "passed"):
                     reason = Hold(SILVER, DAY, attempt, kind, "it failed", run, datetime.now(UTC))
-                    write_holds(LakeSnapshot.now(platform), [reason], {}, ())
-                elif kind == "close":
-                    if model.opened:
-                        model.see(decision("close", number))
-                        breaker.close(platform, SILVER, Author("r", "a test"))
-                    continue
-                else:
-                    record_failure(platform, SILVER, run, Failure(failed, DAY, attempt), is_try=True)
-            newest = one.ledger.verdicts.of([SILVER])[SILVER] if one.ledger.verdicts.newest() else ()
-            for each in newest[-1:]:
-                if each.number > model.seen:
-                    assert (each.run, list(each.failed)) == (run, list(failed))
-                    model.see(each)
+                    snapshot = LakeSnapshot.now(platform)
+                    with announced_settled(platform):
+                        with failures_recorded(snapshot, SILVER, run, {DAY: "made of this"}):
+                            failpoint("gate.judged")
+                        write_holds(snapshot, [reason] if kind != "passed" else (), {}, ())
+                elif kind == "close" and open_now.state in ("open", "half-open"):
+                    breaker.close(platform, SILVER, Author("r", "a test"))
+                elif kind == "try":
+                    following += filter(None, [open_now.follows])
+                elif kind.startswith("tried") and following:
+                    its = TableVerdict(table=SILVER, at=datetime.now(UTC), run=run, day=DAY, is_try=True)
+                    failed = {} if kind == "tried" else {"code": "it failed"}
+                    follows = following.pop(random.randrange(len(following)))
+                    record_verdict(platform, replace(its, failed=failed, tries=follows))
+            verdicts = one.ledger.verdicts.of([SILVER]).get(SILVER, ())
+            if kind in ("volume", "contract", "passed"):
+                new = [each for each in verdicts if each.number > newest and "missing" not in each.failed]
+                if is_killed := point in ("gate.judged", "gate.before_holds", "ledger.holding"):
+                    platform.held.close()  # the locks of a killed process are free
+                    platform.__dict__.pop("lives_by", None)
+                    platform.announced.clear()
+                assert [(each.is_pending, list(each.failed)) for each in new] == (
+                    [(True, [])] if is_killed else [(False, [kind])] if kind != "passed" else []
+                )
+            decisions = one.ledger.verdicts.decisions()
+            model = Model(Circuit(**policy))
+            for event in sorted(
+                [each for each in verdicts if not each.is_pending] + list(decisions),
+                key=lambda event: (event.after, 1) if isinstance(event, CircuitDecision) else (event.number, 0),
+            ):
+                model.see(event)
+            model = model.with_missing(verdicts, Clock.now(UTC))
             states = [circuits(each).get(SILVER, CircuitState()) for each in (one, other)]
-            assert states[0].state == states[1].state == model.state(datetime.now(UTC))
+            assert states[0].state == states[1].state == model.state(Clock.now(UTC))
             assert [state.since for state in states] == [model.opened] * 2
 
 
-POINTS = ("", "", "ledger.holding", "circuit.verdict", "circuit.decided")
+POINTS = ("", "", "ledger.holding", "circuit.verdict", "circuit.decided", "gate.judged", "gate.before_holds")
+
+
+class Clock(datetime):
+    """A clock that is ahead of the machine's."""
+
+    ahead = timedelta()
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> Clock:
+        return datetime.now(tz) + cls.ahead  # type: ignore[return-value]
 
 
 @contextmanager
-def killed_at(monkeypatch: pytest.MonkeyPatch, point: str) -> Iterator[None]:
+def killed_at(monkeypatch: pytest.MonkeyPatch, point: str) -> Iterator[Callable[[str], None]]:
     """Within, this process dies at a fail point: nothing of it runs on."""
 
     class Killed(BaseException):
         pass
 
-    def die() -> None:
-        raise Killed
+    def failpoint(name: str) -> None:
+        if name == point:
+            raise Killed
 
     with monkeypatch.context() as patch, suppress(Killed):
-        for module in (ledger_holds, engine_circuits, breaker, lake_publish):
-            patch.setattr(module, "failpoint", lambda name: die() if name == point else None)
-        yield
+        for module in (ledger_holds, engine_circuits, breaker, lake_publish, step_holds):
+            patch.setattr(module, "failpoint", failpoint)
+        yield failpoint
 
 
 def test_a_batch_that_is_cut_off_counts_as_failed_once_its_time_is_over(
@@ -419,13 +501,7 @@ def test_a_batch_that_is_cut_off_counts_as_failed_once_its_time_is_over(
 def test_a_batch_whose_verdict_comes_too_late_opens_the_circuit_too(
     products: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Clock(datetime):
-        ahead = timedelta()
-
-        @classmethod
-        def now(cls, tz: tzinfo | None = None) -> Clock:
-            return datetime.now(tz) + cls.ahead  # type: ignore[return-value]
-
+    monkeypatch.setattr(Clock, "ahead", timedelta())
     with_circuit(monkeypatch, at_once=("missing",), verdict_within_minutes=120)
     monkeypatch.setattr(step_holds, "datetime", Clock)
     with open_platform(products) as platform:
@@ -442,7 +518,10 @@ def test_what_a_dead_publisher_began_is_there_before_a_failure_opens_the_circuit
     with open_platform(products) as platform:
         before = platform.current_release().number
         for number in range(5):
-            record_failure(platform, RAW, f"night-{number}", Failure({"code": "it fails"}, DAY, Attempt("of this")))
+            failed = TableVerdict(
+                table=RAW, at=datetime.now(UTC), run=f"night-{number}", day=DAY, failed={"code": "it fails"}
+            )
+            record_verdict(platform, failed)
         assert circuits(platform)[RAW].state == "open"
         assert platform.current_release().number == before + 1
         assert recover(platform.lake) == []

@@ -43,11 +43,12 @@ _SINCE_THE_FIRST = {
         "DROP INDEX ix_ledger_arrivals_kind",
     ],
     "0005": ["DROP TABLE ledger_verdicts"],
+    "0006": [f"ALTER TABLE ledger_verdicts DROP COLUMN {name}" for name in ("tries", "lives_by")],
 }
 """What takes a ledger back to the revision before."""
 
 
-@pytest.mark.parametrize("revision", ["0001", "0002", "0003", "0004"])
+@pytest.mark.parametrize("revision", ["0001", "0002", "0003", "0004", "0005"])
 def test_a_ledger_from_before_the_release_is_brought_up_to_date_and_loses_nothing(url: str, revision: str) -> None:
     with Ledger.open(url) as ledger:
         ledger.record(simple(1, 0))

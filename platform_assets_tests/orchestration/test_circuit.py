@@ -8,7 +8,8 @@ import dagster as dg
 import pytest
 from dagster._core.scheduler.instigation import TickStatus
 
-from platform_assets.engine.circuits import CircuitOpenError
+from platform_assets.engine.circuits import CircuitOpenError, circuits
+from platform_assets.engine.pending import waiting
 from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import refresh
 from platform_assets.operations.backfill.explain import explain
@@ -39,31 +40,40 @@ SAYS = f"the circuit of {SILVER} is frozen since "
 
 
 @pytest.fixture
-def stopped(readings: World, daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> int:
-    """A correction is in raw, and a person has opened the circuit of silver; the release that readers see."""
+def stopped(request: pytest.FixtureRequest, readings: World, daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> int:
+    """A correction is in raw, and a person or failures have opened the circuit; the release that readers see."""
     load(readings, daemon)
     land(readings, DAYS[2], DAYS[1], name="correction.jsonl")
     with readings.open() as platform:
         ingest_on_paper(platform, Author("taken", "a test"))
-        freeze(platform, SILVER, Author("zoe", "prices are wrong", "zoe"))
+        if getattr(request, "param", "") == "open":
+            refused = Attempt(waiting(platform, 1).stale[SILVER][DAY], platform.version(SILVER))
+            for night in range(5):
+                hold = Hold(SILVER, DAY, refused, "volume", "no rows", f"{night}", datetime.now(UTC))
+                platform.ledger.verdicts.refuse([hold])
+        else:
+            freeze(platform, SILVER, Author("zoe", "prices are wrong", "zoe"))
         release = platform.current_release().number
     monkeypatch.setattr("platform_assets.orchestration.jobs.refresh", refresh)
     return release
 
 
+@pytest.mark.parametrize("stopped", ["frozen", pytest.param("open", marks=pytest.mark.proof)], indirect=True)
 def test_neither_sensor_schedule_backfill_run_nor_plan_publishes_and_each_says_so_first(
     readings: World, daemon: Daemon, stopped: int
 ) -> None:
     """No run starts Spark: what is stopped is not computed either."""
+    with readings.open() as platform:
+        says = f"the circuit of {SILVER} is {circuits(platform)[SILVER].state} since "
     tick = daemon.tick()
     assert tick.status == TickStatus.SKIPPED
-    assert str(tick.skip_reason).startswith(f"nothing to do; {SAYS}")
+    assert str(tick.skip_reason).startswith(f"nothing to do; {says}")
 
     daemon.schedules(MIDNIGHT)
     daemon.schedules(ONE)
     scheduled = daemon.ticks("daily")[0]
     assert scheduled.status == TickStatus.SKIPPED
-    assert SAYS in str(scheduled.skip_reason)
+    assert says in str(scheduled.skip_reason)
 
     definitions = build_definitions(readings.settings)
     by_hand = definitions.resolve_job_def("refresh").execute_in_process(
@@ -81,12 +91,12 @@ def test_neither_sensor_schedule_backfill_run_nor_plan_publishes_and_each_says_s
         record = daemon.instance.get_run_by_id(run.run_id)
         assert record is not None
         assert record.status == dg.DagsterRunStatus.FAILURE
-        assert reasons(daemon, run).startswith(SAYS), run.job_name
+        assert reasons(daemon, run).startswith(says), run.job_name
 
     with readings.open() as platform:
         for tables in ([SILVER], [GOLD]):
             file = plan(tables=tables, days={"list": [DAYS[1]]}, policy="recompute")
-            assert SAYS in next(each.what for each in explain(platform, file).obstacles if each.blocks)
+            assert says in next(each.what for each in explain(platform, file).obstacles if each.blocks)
         stage(platform, "trial", {GOLD: {DAY: ("asked for",)}})
         with pytest.raises(CircuitOpenError, match=f"{GOLD} is made from it and waits"):
             publish_stage(platform, no_session, Author("ada", "a test"), "trial")

@@ -11,14 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from platform_assets.contracts import Circuit, ContractError
-from platform_assets.planning.circuit import ROLLED_BACK, CircuitState, TableVerdict, circuit
+from platform_assets.planning.circuit import OVERRIDE_ENDED, ROLLED_BACK, CircuitState, TableVerdict, circuit
 from platform_assets.records.decisions import CircuitDecision
 from platform_assets_tests.support.models.circuit import TABLE, Model, at, decision, verdict
 
 FIVE = [verdict(n, n, "volume") for n in range(1, 6)]
 ONCE = Circuit(at_once=("contract",))
 OPENED = [verdict(1, 0, "contract")]
+TWICE_RIGHT, MISSING = replace(ONCE, successes=2), Circuit(at_once=("missing",), verdict_within_minutes=9)
 CONTRACT, FROZEN = verdict(3, 6, "contract"), decision("freeze", 0, scope="all")
+
+
+def tried(number: int, failed: str = "", *, after: int) -> TableVerdict:
+    return verdict(number, 60, failed, is_try=True, tries=after)
+
+
 TWICE = [verdict(1, 0, ROLLED_BACK, publication="p1"), verdict(2, 60, ROLLED_BACK, publication="p2")]
 
 
@@ -67,8 +74,21 @@ TWICE = [verdict(1, 0, ROLLED_BACK, publication="p1"), verdict(2, 60, ROLLED_BAC
             8,
         ),
         ("closed", Circuit(), [verdict(1, 0, is_pending=True)], [], 999),
-        ("closed", Circuit(at_once=("missing",), verdict_within_minutes=9), [verdict(1, 0, is_pending=True)], [], 9),
-        ("open", Circuit(at_once=("missing",), verdict_within_minutes=9), [verdict(1, 0, is_pending=True)], [], 10),
+        ("closed", MISSING, [verdict(1, 0, is_pending=True)], [], 9),
+        ("open", MISSING, [verdict(1, 0, is_pending=True)], [], 10),
+        # A batch that was at work when a person decided is missing later: neither passed nor closed by that.
+        ("frozen", MISSING, [verdict(1, 0, is_pending=True)], [FROZEN, decision("override", 1, 5, until=60)], 10),
+        ("open", MISSING, [verdict(1, 0, is_pending=True)], [decision("freeze", 1, 4), decision("close", 1, 5)], 10),
+        # A circuit that opens after an override of a freeze is not passed either.
+        ("frozen", ONCE, [CONTRACT], [FROZEN, decision("override", 0, until=30)], 7),
+        # An override that ended stays so whatever the clock says later, once anything has happened after its end.
+        ("open", ONCE, [*OPENED, verdict(2, 31)], [decision("override", 1, until=30)], 7),
+        ("open", ONCE, [*OPENED, verdict(2, 30, OVERRIDE_ENDED)], [decision("override", 1, until=30)], 7),
+        # A try that began before the circuit was closed, or beside another, says nothing of the next opening, or try.
+        ("open", ONCE, [*OPENED, CONTRACT, verdict(4, 7, is_try=True, tries=1)], [decision("close", 1)], 8),
+        ("half-open", TWICE_RIGHT, [*OPENED, tried(2, after=1), tried(3, after=1)], [], 60),
+        ("closed", TWICE_RIGHT, [*OPENED, tried(2, after=1), tried(3, after=2)], [], 60),
+        ("half-open", ONCE, [*OPENED, tried(2, "code", after=1), tried(3, "code", after=1)], [], 180),
         ("open", ONCE, OPENED, [], -999),
         # Thousands of verdicts that open nothing are read in a moment.
         ("closed", Circuit(), [verdict(n, n, *["volume"] * (n % 2)) for n in range(1, 10_001)], [], 10_000),
@@ -126,12 +146,16 @@ def test_a_policy_that_makes_no_sense_is_refused_with_its_field(declared: dict[s
     assert refused.value.field in declared or refused.value.field == "verdict_within_minutes"
 
 
-KINDS = st.sampled_from(["passed", "volume", "contract", "tried", "tried in vain", "freeze", "close", "override"])
-EVENTS = st.lists(st.tuples(KINDS, st.integers(-30, 400), st.integers(0, 3)), max_size=40)
+KINDS = st.sampled_from(
+    ["passed", "volume", "contract", "begun", "ended", "try", "tried", "tried in vain", "freeze", "close", "override"]
+)
+MINUTES = st.sampled_from([-30, 0, 1, 5, 20, 60, 120, 400])
+EVENTS = st.lists(st.tuples(KINDS, MINUTES, st.integers(0, 3)), min_size=9, max_size=30)
 POLICIES = st.builds(
     Circuit,
     failures=st.sampled_from([(1, 1), (2, 2), (2, 3), (3, 5)]),
-    at_once=st.just(("contract",)),
+    at_once=st.just(("contract", "missing")),
+    verdict_within_minutes=st.integers(1, 300),
     wait_minutes=st.integers(1, 90),
     longest_wait_minutes=st.integers(90, 500),
     successes=st.integers(1, 3),
@@ -141,25 +165,45 @@ POLICIES = st.builds(
 @settings(max_examples=300, deadline=None)
 @given(events=EVENTS, policy=POLICIES)
 def test_it_is_in_the_state_of_a_model_after_every_event(events: list[tuple[str, int, int]], policy: Circuit) -> None:
-    """The clock may go back by half an hour between events; verdicts of a run may come in several batches."""
+    """The clock may go back by half an hour between events; verdicts of a run may come in several batches.
+
+    Batches and tries begin, and end in another order or, killed, never; each try says what it saw when it began.
+    """
     model, clock = Model(policy), 0
     verdicts: list[TableVerdict] = []
     decisions: list[CircuitDecision] = []
-    for kind, minutes, run in events:
+    tries: list[int] = []
+
+    def write(judged: TableVerdict) -> None:
+        verdicts.append(replace(judged, number=len(verdicts) + 1))
+        model.see(verdicts[-1])
+
+    for place, (kind, minutes, run) in enumerate(events, 1):
         clock += minutes
-        number = len(verdicts) + 1
+        for noted in circuit(verdicts, policy, decisions, at(clock)).by_clock:  # as whoever writes does before
+            verdicts[:] = [
+                replace(each, is_pending=each.is_pending and each.number != noted.number) for each in verdicts
+            ]
+            write(noted)
         if kind in ("freeze", "close", "override"):
-            event = decision(kind, number - 1, clock, until=clock + 100 if kind == "override" else None)
+            event = decision(kind, len(verdicts), clock, until=clock + 40 if kind == "override" else None)
             decisions.append(event)
             model.see(event)
-        else:
+        elif kind == "begun":
+            verdicts.append(verdict(len(verdicts) + 1, clock, run=f"{run}", is_pending=True))
+        elif kind == "ended":
+            over = next((each for each in reversed(verdicts) if each.is_pending), None)
+            verdicts[:] = [replace(each, is_pending=each.is_pending and each is not over) for each in verdicts]
+        elif kind == "try":
+            tries += filter(None, [circuit(verdicts, policy, decisions, at(clock)).follows])
+        elif "tried" not in kind or tries:
             failed = {"tried in vain": "code", "passed": "", "tried": ""}.get(kind, kind)
-            judged = verdict(number, clock, failed, run=f"{run}", is_try="tried" in kind)
-            verdicts.append(judged)
-            model.see(judged)
-        for later in (0, 50, 500):
+            its = {"is_try": True, "tries": tries.pop(run % len(tries))} if "tried" in kind else {}
+            write(verdict(0, clock, failed, run=f"{run}", **its))
+        for later in (0, 50, 500) if place == len(events) else (0,):
             now = at(clock + later)
             found: CircuitState = circuit(verdicts, policy, decisions, now)
-            assert found.state == model.state(now), (kind, later, found)
+            model_now = model.with_missing(verdicts, now)
+            assert found.state == model_now.state(now), (kind, later, found)
             if found.state in ("open", "half-open"):
-                assert (found.since, found.next_try) == (model.opened, model.next_try)
+                assert (found.since, found.next_try) == (model_now.opened, model_now.next_try)

@@ -16,7 +16,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.operations.breaker import close as close_circuit
 from platform_assets.operations.breaker import freeze
 from platform_assets.operations.breaker import override as let_pass
-from platform_assets.planning.circuit import CircuitState, TableVerdict
+from platform_assets.planning.circuit import OVERRIDE_ENDED, CircuitState, TableVerdict
 from platform_assets.report import Note, Part, Report, Table, picked
 
 breaker = typer.Typer(
@@ -44,7 +44,7 @@ def show_circuit(table: TableName) -> Report:
         state, by = states.get(table, CircuitState()), stopped(platform, [table], states).get(table)
         verdicts = platform.ledger.verdicts.of([table]).get(table, ())
     shown = _json(table, state, by.table if by else table)
-    names = "number at run day failed warned publication is_try is_pending"
+    names = "number at run day failed warned publication is_try is_pending tries"
     history = [picked(verdict, names) for verdict in verdicts]
     data = shown | {"policy": policy, "changes": state.changes, "verdicts": history}
     return Report(_circuit_parts(table, state, by.reason if by else "", verdicts), data, bool(by))
@@ -123,7 +123,8 @@ def _circuit_parts(table: str, state: CircuitState, stops: str, verdicts: tuple[
 
 
 def _words(verdict: TableVerdict) -> str:
-    found = [f"failed by {name}: {why}" for name, why in verdict.failed.items()]
+    failed = verdict.failed.items()
+    found = [f"{name}: {why}" if name == OVERRIDE_ENDED else f"failed by {name}: {why}" for name, why in failed]
     found += [f"warned by {name}: {why}" for name, why in verdict.warned.items()]
     outcome = "; ".join(found) or ("to come" if verdict.is_pending else "passed")
     return f"try: {outcome}" if verdict.is_try else outcome

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from functools import lru_cache
 
 from py4j.protocol import Py4JError
@@ -32,7 +32,7 @@ from platform_assets.contracts import (
     Span,
 )
 from platform_assets.engine.catalogue import Mistake, refuse_mistakes
-from platform_assets.engine.circuits import Failure, record_failure, stopped
+from platform_assets.engine.circuits import record_verdict, stopped
 from platform_assets.engine.day_contents import computed_with
 from platform_assets.engine.platform import Platform, transform_of
 from platform_assets.engine.snapshot import LakeSnapshot
@@ -45,6 +45,7 @@ from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.layout import located
 from platform_assets.lakehouse.storage.location import Location
+from platform_assets.planning.circuit import TableVerdict
 from platform_assets.planning.day_states import Stale
 from platform_assets.records.code_version import Attempt
 from platform_assets.spark.compare.profiles import rule_aggregates
@@ -327,7 +328,8 @@ def _count(platform: Platform, run: str, mistakes: Collection[Mistake]) -> None:
         stale = {day: state.fingerprint for day, state in states.items() if isinstance(state, Stale)}
         if stale and "code" in failed[table]:
             attempt = Attempt(stale[max(stale)], platform.version(table))
-            record_failure(platform, table, run, Failure(failed[table], max(stale), attempt))
+            its = TableVerdict(table=table, at=datetime.now(UTC), run=run, day=max(stale), attempt=attempt)
+            record_verdict(platform, replace(its, failed=failed[table]))
 
 
 def _verdict_on(platform: Platform, contract: Contract, software: Mapping[str, str]) -> str:

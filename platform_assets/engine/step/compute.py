@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import partial
@@ -132,9 +131,8 @@ def _computed(
         return Computed("", (), left_alone)
 
     parts = large_days(contract, state.ready, snapshot)
-    recorded = failures_recorded(snapshot, contract.name, work.author.run, state.made_from)
     with (
-        recorded if is_final else nullcontext(),
+        failures_recorded(snapshot, contract.name, work.author.run, state.made_from, is_final=is_final),
         tasks_for(spark, parts, platform.settings.part_bytes) as given,
         new_stage(platform, (contract.name, quarantine_table(contract.name))) as (publication, folders),
     ):

@@ -6,15 +6,17 @@ What fails without a verdict of a gate holds nothing, and is written down as a v
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import cast
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from platform_assets.engine.circuits import Failure, in_order, record_failure
+from platform_assets.engine.circuits import in_order, record_verdict
+from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.proofs import NotRepeatableError, UndeclaredReadError
 from platform_assets.errors import PlatformError
@@ -55,7 +57,7 @@ def write_holds(
     ledger = snapshot.platform.ledger
     failpoint("gate.before_holds")
     with in_order(snapshot.platform) if holds else nullcontext():
-        ledger.hold(holds)
+        ledger.hold(holds, snapshot.platform.announced)
     failpoint("gate.held")
     overtaken = _overtaken(snapshot, holds)
     past = [hold for hold in ledger.holds() if hold.day in good.get(hold.table, ()) and not hold.is_of_good_content]
@@ -65,30 +67,52 @@ def write_holds(
 
 
 @contextmanager
-def failures_recorded(snapshot: LakeSnapshot, table: str, run: str, days: Mapping[date, str]) -> Iterator[None]:
-    """Write down as a verdict that computing or judging days failed; the error goes on.
+def announced_settled(platform: Platform, refused: Callable[[], Iterable[Hold]] = tuple) -> Iterator[None]:
+    """Settle announced verdicts at the end, also by an error, unless this process is being ended: that counts.
 
-    Of a try of an open circuit, whoever tries writes the verdict.
+    Args:
+        refused: what gates have refused by then. It counts, though the error keeps it from being held.
+    """
+    try:
+        yield
+    except Exception:
+        with in_order(platform) if (holds := tuple(refused())) else nullcontext():
+            platform.ledger.verdicts.refuse(holds)
+            platform.ledger.verdicts.settle(platform.announced)
+        raise
+    platform.ledger.verdicts.settle(platform.announced)
+
+
+@contextmanager
+def failures_recorded(
+    snapshot: LakeSnapshot, table: str, run: str, days: Mapping[date, str], *, is_final: bool = True
+) -> Iterator[None]:
+    """Announce the verdict about a batch, and write down that computing or judging it failed; the error goes on.
+
+    One that was judged is settled with its holds, once its good days are published. Of a try of an open circuit,
+    whoever tries writes the verdict.
 
     Args:
         days: each with what it is made from; at least one.
+        is_final: whether an error says something of the table: no other engine computes the days after it.
     """
     platform, newest = snapshot.platform, max(days)
     verdicts, attempt = platform.ledger.verdicts, Attempt(days[newest], platform.version(table))
     pending = TableVerdict(table=table, at=datetime.now(UTC), run=run, day=newest, attempt=attempt, is_pending=True)
     limit = None if snapshot.is_private else platform.catalogue[table].circuit.verdict_within_minutes
-    number = verdicts.add(pending) if limit else 0
+    its = [verdicts.add(pending)] if limit else []
+    platform.announced.extend(its)
     try:
         yield
     except Exception as error:
-        if not snapshot.is_private:
-            failed = failed_by(error) | _late(pending.at, limit)
-            record_failure(platform, table, run, Failure(failed, newest, attempt))
-        verdicts.settle(number)
+        if is_final and not snapshot.is_private:
+            record_verdict(platform, replace(pending, failed=failed_by(error) | _late(pending.at, limit)), its)
+        verdicts.settle(its)
         raise
     if late := _late(pending.at, limit):
-        record_failure(platform, table, run, Failure(late, newest, attempt))
-    verdicts.settle(number)  # not if this process is being ended: then no verdict comes
+        record_verdict(platform, replace(pending, failed=late), its, once=True)
+    elif its:
+        verdicts.judged(its[0], platform.lives_by)
 
 
 def _late(began: datetime, limit: int | None) -> dict[str, str]:

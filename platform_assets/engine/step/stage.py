@@ -9,12 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from types import MappingProxyType
 
 from platform_assets.contracts import Contract, ContractError
 from platform_assets.contracts.rules import with_quarantine
-from platform_assets.engine.circuits import Failure, record_failure
+from platform_assets.engine.circuits import record_verdict
 from platform_assets.engine.moves import moved_meanwhile, partners, published_together
 from platform_assets.engine.pending import due_tries
 from platform_assets.engine.platform import Author, Platform
@@ -30,6 +30,7 @@ from platform_assets.engine.step.work import begin
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.releases import release
 from platform_assets.lakehouse.staging_folders import staging
+from platform_assets.planning.circuit import TableVerdict, Try
 from platform_assets.planning.selection import KeyScope
 from platform_assets.planning.steps import Step, days_of, put_off
 from platform_assets.planning.windows import Calendar, union_reached
@@ -310,16 +311,19 @@ def try_circuits(
 ) -> None:
     """Try every open circuit of some tables that is due: success may close it, failure makes it wait longer."""
     for table, due in due_tries(platform, tables).items():
-        _try(platform, spark, table, due.day, author, progress)
+        _try(platform, spark, table, due, author, progress)
 
 
-def _try(platform: Platform, spark: SparkOnDemand, table: str, day: date, author: Author, progress: OnProgress) -> None:
+def _try(platform: Platform, spark: SparkOnDemand, table: str, due: Try, author: Author, progress: OnProgress) -> None:
+    day, contract = due.day, platform.catalogue[table]
+    verdict = TableVerdict(table=table, at=datetime.now(UTC), run=author.run, day=day, is_try=True, tries=due.follows)
     with staging(platform.lake) as keep:
         stage = Stage(platform, author, keep=lambda stage, publishing: keep(stage.folders), is_private=True)
-        contract = platform.catalogue[table]
         state = readiness(contract, [day], stage.snapshot, forced=[day])
         days = published_together(contract, day, stage.snapshot)
-        attempt = Attempt(state.made_from.get(day, ""), platform.version(table))
+        verdict = replace(verdict, attempt=Attempt(state.made_from.get(day, ""), platform.version(table)))
+        is_announced = contract.circuit.verdict_within_minutes is not None
+        its = [platform.ledger.verdicts.add(replace(verdict, is_pending=True))] if is_announced else []
         try:
             checks = stage.step(spark, Step(table, days), progress, forced=days).checks
             judged = [checks[each] for each in (day, *days) if each in checks] if day in checks else []
@@ -334,7 +338,7 @@ def _try(platform: Platform, spark: SparkOnDemand, table: str, day: date, author
                 raise
         finally:
             stage.discard()
-    record_failure(platform, table, author.run, Failure(reasons, day, attempt), is_try=True)
+        record_verdict(platform, replace(verdict, failed=reasons), its)
 
 
 def _reasons(judged: Collection[DayChecks], *, warnings: bool) -> dict[str, str]:

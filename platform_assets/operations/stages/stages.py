@@ -15,6 +15,7 @@ from platform_assets.engine.snapshot import LakeSnapshot, OpenStage
 from platform_assets.engine.state.planner import table_states
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
 from platform_assets.engine.step.analysis import analysed
+from platform_assets.engine.step.holds import announced_settled
 from platform_assets.engine.step.scoped import refuse_scoped
 from platform_assets.engine.step.stage import Stage
 from platform_assets.engine.step.work import LookedAt
@@ -103,7 +104,8 @@ def refresh_stage(
         stage = Stage(platform, author, before, _keep(platform, before), is_private=not is_plans)
         plan = planned(stage, request, plan)
         spark = analysed(platform, [step.table for step in plan.steps], spark, author.run if is_plans else "")
-        steps, struck = fill(stage, plan, spark, progress, request, looked_at)
+        with announced_settled(platform):  # the stage keeps what is held
+            steps, struck = fill(stage, plan, spark, progress, request, looked_at)
     return RefreshResult((), steps, struck, plan=plan)
 
 
@@ -144,8 +146,9 @@ def publish_stage(
         if not before.staged.days and not before.staged.holds:
             raise StageError(f"The stage {name} holds no day.", f"Compute some with {filled_by(platform.lake, name)}.")
         stage = Stage(platform, replace(author, decides="stage"), before, _keep_published(platform, before, look))
-        _settle_within(stage, spark, progress)
-        number = stage.publish(spark, progress)
+        with announced_settled(platform):
+            _settle_within(stage, spark, progress)
+            number = stage.publish(spark, progress)
         forget_stage(platform.lake, name)
     return StagePublished(
         number,

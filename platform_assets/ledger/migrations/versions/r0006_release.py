@@ -6,20 +6,21 @@ It adds what the schema has by now: a later migration has to look whether what i
 from __future__ import annotations
 
 from alembic import op
-from sqlalchemy import Column, Text, inspect
+from sqlalchemy import inspect
 
-from platform_assets.ledger.schema import days, metadata
+from platform_assets.ledger.schema import days, metadata, verdicts
 
-revision = "0005"
+revision = "0006"
 down_revision = None
 
 
 def upgrade() -> None:
-    """Add tables, a column and indexes; of what was written before, what they hold is not known."""
+    """Add tables, columns and indexes; of what was written before, what they hold is not known."""
     connection = op.get_bind()
     metadata.create_all(connection)
-    if "git_commit" not in {column["name"] for column in inspect(connection).get_columns(days.name)}:
-        op.add_column(days.name, Column("git_commit", Text, nullable=False, server_default=""))
+    for added in (days.c.git_commit, verdicts.c.tries, verdicts.c.lives_by):
+        if added.name not in {column["name"] for column in inspect(connection).get_columns(added.table.name)}:
+            op.add_column(added.table.name, added.copy())
     for table in metadata.sorted_tables:
         for index in table.indexes:
             index.create(connection, checkfirst=True)
