@@ -97,8 +97,7 @@ def record_verdict(
 ) -> None:
     """Write down now what failed of a table, or that a try succeeded, in place of announced verdicts: see `settle`."""
     with in_order(platform):
-        now = replace(verdict, at=datetime.now(UTC), is_pending=False)
-        platform.ledger.verdicts.settle(announced, now, once=once)
+        platform.ledger.verdicts.settle(announced, replace(verdict, at=datetime.now(UTC), is_pending=False), once=once)
     failpoint("circuit.verdict")
 
 

@@ -33,6 +33,8 @@ from platform_assets.ledger import holds as ledger_holds
 from platform_assets.ledger.schema import verdicts as verdicts_table
 from platform_assets.operations import breaker, opening
 from platform_assets.operations.opening import open_platform
+from platform_assets.operations.stages.stages import publish_stage
+from platform_assets.operations.stages.store import stage_names
 from platform_assets.planning.circuit import CircuitState, TableVerdict, circuit
 from platform_assets.records.code_version import UNTIL_LIFTED, Attempt
 from platform_assets.records.decisions import CircuitDecision
@@ -50,6 +52,8 @@ from platform_assets_tests.support.cli.products import (
     deliver,
     publish_arrivals,
 )
+from platform_assets_tests.support.days_on_paper import stage
+from platform_assets_tests.support.history import no_session
 from platform_assets_tests.support.models.circuit import Model
 
 
@@ -320,6 +324,21 @@ def test_an_override_does_not_pass_a_batch_that_was_at_work_then_and_is_missing_
     assert (state_of(run), state_of(run, RAW)) == ("frozen", "overridden")
     assert run("breaker", "close", "all", *SIGNED).code == 0
     assert "no verdict came within 60 minutes" in run("breaker", "show", SILVER).words
+
+
+def test_a_stage_is_refused_whole_while_the_circuit_is_open_though_its_days_were_overtaken(
+    products: Settings,
+) -> None:
+    arrive(products, "new.csv", 2)
+    compute(products)
+    author = Author("ada", "a test")
+    with open_platform(products) as platform:
+        stage(platform, "trial", {SILVER: {DAY: ("asked for",)}})
+        deliver(products, DAY, 3)
+        breaker.freeze(platform, SILVER, author)
+        with pytest.raises(CircuitOpenError, match="nothing was published"):
+            publish_stage(platform, no_session, author, "trial")
+        assert list(stage_names(platform.lake)) == ["trial"]
 
 
 def test_what_gates_refused_counts_though_another_table_keeps_the_run_from_publishing(

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 from types import MappingProxyType
 
 from platform_assets.contracts.rules import with_quarantine
+from platform_assets.engine.circuits import refuse_stopped
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage
 from platform_assets.engine.refresh import RefreshResult, fill, planned
@@ -145,6 +146,7 @@ def publish_stage(
         refuse_protected_since(platform, before, protected_too)
         if not before.staged.days and not before.staged.holds:
             raise StageError(f"The stage {name} holds no day.", f"Compute some with {filled_by(platform.lake, name)}.")
+        refuse_stopped(platform, "recompute", before.staged.days)  # or days that are computed again are left out
         stage = Stage(platform, replace(author, decides="stage"), before, _keep_published(platform, before, look))
         with announced_settled(platform):
             _settle_within(stage, spark, progress)
