@@ -29,13 +29,14 @@ FOUR = (RAW_TRANSACTIONS, RAW_PRODUCTS, SILVER_TRANSACTIONS, SILVER_PRODUCTS)
 def example(name: str) -> str:
     """The code block that follows `<!-- example: name -->`."""
     text = (project_root() / "README.md").read_text(encoding="utf-8")
-    found = re.search(rf"<!-- example: {name} -->\n```python\n(.*?)```", text, re.DOTALL)
+    found = re.search(rf"<!-- example: {name} -->\n```(?:python|sql)\n(.*?)```", text, re.DOTALL)
     assert found, name
     return found[1]
 
 
-def test_a_table_is_one_contract_and_one_function(
-    make_world: MakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("language", ["transform", "query"])
+def test_a_table_is_one_contract_and_one_function_or_query(
+    make_world: MakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, language: str
 ) -> None:
     """A refresh of the shipped domain with one more table."""
     names: dict[str, object] = {**vars(contracts)}
@@ -45,8 +46,13 @@ def test_a_table_is_one_contract_and_one_function(
     (package / "__init__.py").write_text("", encoding="utf-8")
     for module in (silver, gold):
         source = Path(str(module.__file__)).read_text(encoding="utf-8")
-        extra = "\n\n" + example("transform") if module is gold else ""
+        extra = "\n\n" + example("transform") if module is gold and language == "transform" else ""
         (package / Path(str(module.__file__)).name).write_text(source + extra, encoding="utf-8")
+    if language == "query":
+        (package / "gold").mkdir()
+        (package / "gold" / "brand_sales.sql").write_text(example("query"), encoding="utf-8")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "readme_transforms"]:
+        del sys.modules[name]
     monkeypatch.syspath_prepend(str(tmp_path))
     domain = types.ModuleType("readme_domain")
     added = names["BRAND_SALES"]

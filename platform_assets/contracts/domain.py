@@ -98,7 +98,7 @@ class Domain:
         name: identifier.
         tables: the contracts.
         transforms: import path of the package with the modules `silver` and `gold`; each holds one function `<table>`
-            per contract. It is imported only where Spark runs.
+            per contract. A table in SQL has a file `<layer>/<table>.sql` instead. It is imported only where Spark runs.
         code_version: set by hand for all tables of the domain, in place of a hash of the code that each reaches.
         exposures: consumers downstream of tables, of this domain or others, which get messages about them.
     """

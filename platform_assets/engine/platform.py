@@ -218,7 +218,7 @@ def code_versions(catalogue: Catalogue) -> dict[str, str]:
 
 
 def transform_of(catalogue: Catalogue, contract: Contract) -> Callable[..., DataFrame]:
-    """Return the function that computes a table: `<transforms>.<layer>.<table>` of its domain.
+    """Return the function that computes a table: `<transforms>.<layer>.<table>` of its domain, or its query's.
 
     The domain's other transforms are imported with it, always in the same order: modules may change something when they
     are imported, which must not depend on the tables that a process computes. Both happens in UTC.
@@ -232,6 +232,10 @@ def transform_of(catalogue: Catalogue, contract: Contract) -> Callable[..., Data
         for name in transform_modules(domain.transforms):
             if find_spec(name):
                 import_module(name)
+        if (query := UserCode(domain).query(contract)) is not None:
+            from platform_assets.spark.queries import query_transform  # and Spark, which no plan needs
+
+            return in_utc()(query_transform(contract.name, contract.column_names, query.statement, query.file))
         function = getattr(import_module(module), contract.table, None)
     if not callable(function) or _parameters(function) != parameters(contract):
         raise missing_function(contract, module)

@@ -1,5 +1,7 @@
 """The source of the user's own code, found where Python would find it, and without importing any of it.
 
+A table is computed by a function, or by a query in a file `<transforms>/<layer>/<table>.sql`.
+
 The user's own is what lies neither in the standard library nor among installed packages nor in this one, whose domains
 are; and all of the package that a domain's transforms lie in, wherever that is installed.
 """
@@ -16,8 +18,9 @@ from pkgutil import iter_modules
 
 from platform_assets.contracts import Catalogue, Contract, ContractError, Domain
 from platform_assets.engine.catalogue import Mistake, refuse_mistakes
+from platform_assets.engine.sql_tables import Query, query_columns, query_mistakes, read_query
 from platform_assets.errors import users_line
-from platform_assets.planning.code.reach import reached_code
+from platform_assets.planning.code.reach import Code, reached_code
 from platform_assets.planning.code.source import Module, parse_module
 from platform_assets.records.code_version import code_version
 
@@ -35,24 +38,44 @@ def table_version(code: UserCode, domain: Domain, contract: Contract) -> str:
     Raises:
         ContractError: the source of a module that it reaches is not there, or cannot be read.
     """
-    module = transform_module(domain, contract)
-    if code.find(module) is None:
+    module, query = transform_module(domain, contract), code.query(contract)
+    if query is None and code.find(module) is None:
         raise missing_module(domain, contract)
     try:
-        return code_version(reached_code(code.find, code.below, module, contract.table).texts)
+        statement = () if query is None else (f"SQL: {query.statement.text}",)
+        return code_version((*statement, *_reached(code, module, contract, query).texts))
     except RecursionError as error:
         raise _unknowable(module, "an expression in it, or in what it uses, is nested too deeply") from error
 
 
 def reached_files(code: UserCode, domain: Domain, contract: Contract) -> tuple[Path, ...]:
     """Return the files that a table's transform can reach; of a version set by hand, those known."""
-    module = transform_module(domain, contract)
+    module, query = transform_module(domain, contract), code.query(contract)
     try:
-        modules = reached_code(code.find, code.below, module, contract.table).modules
+        modules = _reached(code, module, contract, query).modules
     except (ContractError, RecursionError):  # some of it cannot be read, which only a version by hand allows
         modules = (module,)
-    places = (code.file(name) for name in modules)
+    places = (query.file if query else None, *(code.file(name) for name in modules))
     return tuple(Path(place) for place in places if place is not None and Path(place).is_file())
+
+
+def _reached(code: UserCode, module: str, contract: Contract, query: Query | None) -> Code:
+    return reached_code(code.find, code.below, module, None if query else contract.table)
+
+
+def column_sources(catalogue: Catalogue, contract: Contract) -> dict[str, tuple[str, ...]]:
+    """Return the columns that each column is made from, as `<layer>.<table>.<column>`.
+
+    They are what the contract says, else what the query of the table says, else the inputs' columns of the same name.
+    """
+    query = UserCode(catalogue.domain_of(contract.name)).query(contract) if contract.inputs else None
+    by_query = query_columns(query, contract, catalogue) if query else {}
+    sources: dict[str, tuple[str, ...]] = {}
+    for column in contract.columns:
+        read = (read.table for read in contract.inputs if column.name in catalogue[read.table].column_names)
+        alike = tuple(f"{table}.{column.name}" for table in read)
+        sources[column.name] = column.made_from or by_query.get(column.name, alike)
+    return sources
 
 
 def transform_module(domain: Domain, contract: Contract) -> str:
@@ -81,7 +104,8 @@ def missing_function(contract: Contract, module: str, there: str | None = None) 
     return ContractError(
         f"{contract.name} needs a function {contract.table}({', '.join(parameters(contract))}) in {module}"
         f"{f', where {there}' if there else ''}.",
-        "Write it, with its inputs' names as parameters in the contract's order.",
+        "Write it, with its inputs' names as parameters in the contract's order; or as a query, in "
+        f"{contract.layer}/{contract.table}.sql beside the module.",
         table=contract.name,
         field="inputs" if there else None,
     )
@@ -107,6 +131,12 @@ class UserCode:
                 f"The domain {domain.name!r} has no package {domain.transforms!r}.",
                 "Correct `transforms` of its Domain.",
             )
+        self._folders = tuple(Path(folder) for folder in spec.submodule_search_locations)
+
+    def query(self, contract: Contract) -> Query | None:
+        """Return the query of a table in SQL; None where no file is there. One that cannot be read is refused."""
+        files = (folder / contract.layer / f"{contract.table}.sql" for folder in self._folders)
+        return next((read_query(file, contract) for file in files if file.is_file()), None)
 
     def find(self, name: str) -> Module | None:
         """Return a module of the user's own; None for anybody else's and for what is none."""
@@ -171,7 +201,12 @@ class UserCode:
             path = list(package.submodule_search_locations)
         finders = (getattr(finder, "find_spec", None) for finder in sys.meta_path)
         specs = (find(name, path) for find in finders if find)
-        return next((spec for spec in specs if spec is not None), None)
+        try:
+            return next((spec for spec in specs if spec is not None), None)
+        except KeyError:  # a folder without __init__, as one of queries alone; Python asks the package above it
+            folder = ModuleSpec(name, None, is_package=True)
+            folder.submodule_search_locations = [str(Path(above, name.rpartition(".")[2])) for above in path or ()]
+            return folder
 
 
 def _source_of(name: str, spec: ModuleSpec) -> str:
@@ -231,10 +266,13 @@ def function_mistakes(catalogue: Catalogue, tables: Collection[str] | None = Non
         whole_modules: set[str] = set()
         for contract in wanted:
             try:
-                _check(code, domain, contract)
+                query = code.query(contract)
+                _check(code, domain, contract, query)
+                for wrong in query_mistakes(query, contract, catalogue) if query else ():
+                    yield Mistake.of(wrong, domain.transforms)
             except ContractError as error:
                 if error.table is not None:
-                    yield Mistake.of(error, domain.transforms, _place(code, domain, contract))
+                    yield Mistake.of(error, domain.transforms, error.place or _place(code, domain, contract))
                 elif error.what not in whole_modules:
                     whole_modules.add(error.what)
                     yield Mistake.of(error, domain.transforms)
@@ -244,10 +282,20 @@ def _is_among(contract: Contract, tables: Collection[str] | None) -> bool:
     return tables is None or contract.name in tables
 
 
-def _check(code: UserCode, domain: Domain, contract: Contract) -> None:
-    """Refuse a table whose function is known to be another than its contract asks for."""
+def _check(code: UserCode, domain: Domain, contract: Contract, query: Query | None) -> None:
+    """Refuse a table whose function is known to be another than its contract asks for, or beside which is a query."""
     name = transform_module(domain, contract)
     by_hand = contract.code_version or domain.code_version
+    if query is not None:
+        if by_hand is None:
+            table_version(code, domain, contract)
+        if (module := code.find(name)) is not None and contract.table in module.bound:
+            raise ContractError(
+                f"{contract.name} has a query in {query.file} and a function in {name}.",
+                "Remove one of them.",
+                table=contract.name,
+            )
+        return
     try:
         module = code.find(name)
     except ContractError as error:

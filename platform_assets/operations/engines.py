@@ -17,6 +17,7 @@ from platform_assets.engine.publishing import discard_stage, new_stage
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.inputs import StepInputs
 from platform_assets.engine.step.staging import stage_days
+from platform_assets.engine.user_code import UserCode
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.operations.stages.compare import TableBeside, table_beside
@@ -121,7 +122,10 @@ def _drawn(platform: Platform, contract: Contract, draw: Draw) -> frozenset[date
 def why_refused(platform: Platform, spark: SparkOnDemand, contract: Contract) -> str:
     """Return why Sail may not compute a table whatever its days have, as the end of a sentence; empty if it may."""
     source = platform.catalogue[contract.inputs[0].table] if contract.layer == "silver" else None
-    reasons = [*refused_contract(contract, source), *other_versions()]
+    query = UserCode(platform.catalogue.domain_of(contract.name)).query(contract)
+    # Its literals, too: to Sail 'it''s' is "its". What Spark plans does not show that.
+    by_query = ("it is computed by a query, which Sail reads by a grammar of its own",) if query else ()
+    reasons = [*by_query, *refused_contract(contract, source), *other_versions()]
     if not reasons:
         frames = _planned(platform, spark(), contract)
         reasons = list(dict.fromkeys(reason for frame in frames for reason in refused_expressions(frame)))

@@ -17,6 +17,11 @@ from typing import TypeVar, cast
 
 from platform_assets.contracts import AllHistory, AsOf, Contract, MonthToDate, Offsets, Span, Window
 
+SOURCE_DAY, VALID = "source_date", ("_valid_from", "_valid_to")
+"""Columns of rows read through a window, and of a history: a row's own day; when it begins and ceases to hold."""
+EVERY_ROW, WINDOW_DAYS = "_rows", "_window"
+"""What follows an input's name in SQL: its rows once each, and which days are read for which."""
+
 Ranges = tuple[tuple[date, date], ...]
 """Ranges of days that do not touch, oldest first: first and last day of each."""
 

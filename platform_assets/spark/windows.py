@@ -11,7 +11,7 @@ from pyspark.sql import Window as SortWindow
 from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, MonthToDate, Offsets, Span, Window
-from platform_assets.planning.windows import ranges
+from platform_assets.planning.windows import EVERY_ROW, SOURCE_DAY, VALID, WINDOW_DAYS, ranges
 from platform_assets.spark.tables.reading import in_ranges
 
 
@@ -35,12 +35,12 @@ class Windowed:
         """
         frame = self.frame if frame is None else frame
         reached = F.explode(self._reached())
-        spread = frame.withColumnRenamed(DAY, "source_date").withColumn(DAY, reached)
+        spread = frame.withColumnRenamed(DAY, SOURCE_DAY).withColumn(DAY, reached)
         return spread.where(in_ranges(ranges(self.days)))
 
     def _reached(self) -> Column:
         """Return the days that a row of `source_date` may count for, in the calendar or not; some may be null."""
-        source = F.col("source_date")
+        source = F.col(SOURCE_DAY)
         match self.window:
             case Span(before, after):
                 return F.sequence(F.date_sub(source, after), F.date_add(source, before))
@@ -75,8 +75,8 @@ class History:
         ordered = SortWindow.partitionBy(*self.key).orderBy(*self.order)
         return self._frame.select(
             *(name for name in self._frame.columns if name != DAY),
-            F.col(DAY).alias("_valid_from"),
-            F.lead(DAY).over(ordered).alias("_valid_to"),
+            F.col(DAY).alias(VALID[0]),
+            F.lead(DAY).over(ordered).alias(VALID[1]),
         )
 
     def as_of_join(self, rows: DataFrame) -> DataFrame:
@@ -96,3 +96,14 @@ class History:
         for name in self.key:
             joined = joined.drop(history[name])
         return joined.drop("_valid_from", "_valid_to")
+
+
+def relations(name: str, given: DataFrame | Windowed | History) -> dict[str, DataFrame]:
+    """Return what a query can read of an input, by name; `engine.sql_tables` says the same of contracts."""
+    match given:
+        case Windowed():
+            pairs = given.per_day(given.frame.select(DAY).distinct())
+            return {name: given.per_day(), f"{name}{EVERY_ROW}": given.frame, f"{name}{WINDOW_DAYS}": pairs}
+        case History():
+            return {name: given.intervals()}
+    return {name: given}

@@ -19,7 +19,8 @@ from platform_assets_tests.support.installation import JARS, OWN_PROCESS
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
 
 DOMAIN = "init_shop"
-GUIDE = project_root() / "docs" / "first-table.md"
+GUIDES = {"first-table.md": 2, "sql-tables.md": 2}
+"""Pages to be followed, and how often each shows what is printed."""
 
 
 @pytest.fixture
@@ -40,6 +41,21 @@ def test_a_new_domain_has_raw_silver_and_gold_and_nothing_is_wrong_with_it(writt
     texts = [file.read_text(encoding="utf-8") for file in (*written.rglob("*.py"), written / "platform.toml")]
     assert not re.findall(r"(?<!@)\bexample", "".join(texts))
     assert [path for path in written.parent.iterdir() if path != written] == []
+
+
+def test_a_new_domain_in_sql_has_queries_and_nothing_is_wrong_with_it(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("init", "init_sql", "--sql", "--into", str(tmp_path)).code == 0
+    monkeypatch.syspath_prepend(str(tmp_path / "init_sql"))
+    assert not list(function_mistakes(load_catalogue(load_settings(domains="init_sql"))))
+    package = tmp_path / "init_sql" / "init_sql"
+    assert {file.stem for file in package.rglob("*.sql")} == {
+        "init_sql_orders", "init_sql_item_sales", "init_sql_item_week",
+    }  # fmt: skip
+    assert {file.name for file in package.rglob("*.py")} == {"__init__.py", "contracts.py"}
+    for name in [name for name in sys.modules if name.partition(".")[0] == "init_sql"]:
+        del sys.modules[name]
 
 
 def test_nothing_is_overwritten(run: Run, tmp_path: Path) -> None:
@@ -72,11 +88,12 @@ def test_a_name_that_cannot_be_a_domains_is_refused(run: Run, tmp_path: Path, na
 
 @pytest.mark.proof
 @pytest.mark.timeout(900)
-def test_the_guide_to_a_first_table_holds(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", GUIDES)
+def test_a_guide_holds(tmp_path: Path, page: str) -> None:
     """All of it as a person would type it; Spark is started four times."""
-    text = GUIDE.read_text(encoding="utf-8")
+    text = (project_root() / "docs" / page).read_text(encoding="utf-8")
     blocks = re.findall(r"^```(sh|text)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    assert [kind for kind, _ in blocks].count("text") == 2
+    assert [kind for kind, _ in blocks].count("text") == GUIDES[page]
     script = "\n".join(block if kind == "sh" else "echo ---- end of block" for kind, block in blocks)
     bin_ = Path(sys.executable).parent
     unset = {name: value for name, value in os.environ.items() if not name.startswith("PLATFORM_")}
@@ -96,7 +113,7 @@ def test_the_guide_to_a_first_table_holds(tmp_path: Path) -> None:
         end = said.index("---- end of block", until)
         assert {" ".join(line.split()) for line in shown.splitlines()} <= set(said[until:end])
         until = end + 1
-    for name, block in re.findall(r"<!-- example: (\S+) -->\n```python\n(.*?)```", text, re.DOTALL):
+    for name, block in re.findall(r"<!-- example: (\S+) -->\n```(?:python|sql)\n(.*?)```", text, re.DOTALL):
         assert block in (tmp_path / "shop" / name).read_text(encoding="utf-8")
 
 

@@ -158,4 +158,6 @@ def test_why_says_it_of_a_day_and_of_one_that_was_put_back(run: Run) -> None:
         newest = platform.ledger.current_days(SILVER)[DAY].publication
         rollback(platform, chosen_publications(platform, newest), person("wrong"))
     assert "computed with platform-assets 1.0, Spark 4.2.0, Delta 4.4.0\n" in run("why", SILVER, str(DAY)).out
-    assert run("why", SILVER, str(DAY), "--json").json["computed_with"] == first
+    why = run("why", SILVER, str(DAY), "--json").json
+    assert why["computed_with"] == first
+    assert why["columns"]["brand"] == ["raw.products.brand"]

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 TEMPLATE = Path(__file__).parent.parent / "template"
 _ENDING = ".txt"
 """Of Python in the template: it is nobody's module until it has a name."""
+_OF_PYTHON, _OF_SQL = ("silver.py", "gold.py", "test_example.py"), ".sql"
+"""What the template has of either language alone."""
 _NAME = re.compile(r"(?<![a-z@])example(?![a-z])")
 """The word that stands for the domain; an address at example.com is none."""
 _OF_DAGSTER = ("dagster.yaml", "workspace.yaml")
@@ -48,6 +50,7 @@ _MOST_LETTERS = 30
 def init(
     domain: Annotated[str, typer.Argument(help="Its name, which is that of its package, too.")],
     into: Annotated[Path, typer.Option("--into", help="Folder in which the project's folder is made.")] = Path(),
+    sql: Annotated[bool, typer.Option("--sql", help="Queries instead of Python functions.")] = False,
 ) -> Report:
     """Write a project with a domain of your own: settings, contracts, transforms, a sample to land and tests.
 
@@ -68,19 +71,23 @@ def init(
     # All of it at once: what was written in part would be taken for somebody's work.
     with TemporaryDirectory(prefix=f".{domain}-", dir=target.parent) as folder:
         made = Path(folder) / domain
+        left_out = _OF_PYTHON if sql else _OF_SQL
         for source in (path for path in sorted(TEMPLATE.rglob("*")) if path.is_file()):
-            name = _NAME.sub(domain, str(source.relative_to(TEMPLATE)).removesuffix(_ENDING))
+            name = str(source.relative_to(TEMPLATE)).removesuffix(_ENDING)
+            if name.endswith(left_out):
+                continue
+            name = _NAME.sub(domain, name)
             (made / name).parent.mkdir(parents=True, exist_ok=True)
             (made / name).write_text(_NAME.sub(domain, source.read_text(encoding="utf-8")), encoding="utf-8")
         for name in _OF_DAGSTER:
             shutil.copyfile(project_or_installed(name, installation_root()), made / name)
         (made / domain if project else made).rename(target)
-    steps = [*_next_steps(target, domain, project)]
+    steps = [*_next_steps(target, domain, project, sql=sql)]
     data = {"written": target, "next": [line.strip() for line in steps]}
     return Report([Note("green", "written", str(target)), "Next:", *steps], data)
 
 
-def _next_steps(target: Path, domain: str, project: Path | None) -> Iterator[str]:
+def _next_steps(target: Path, domain: str, project: Path | None, *, sql: bool) -> Iterator[str]:
     if project:
         domains = ", ".join(f'"{name}"' for name in (*load_settings().domains, domain))
         yield f"  write domains = [{domains}] in {project / PROJECT_FILE}"
@@ -88,10 +95,11 @@ def _next_steps(target: Path, domain: str, project: Path | None) -> Iterator[str
     yield f"  cd {shlex.quote(str(target))}    # platform.toml says there which platform it is: no variables"
     yield f"  mkdir -p landing && cp -r {domain}/sample/deliveries/. landing/"
     yield "  platform-assets check                # contracts and transforms, before any row"
-    # Not `python`, which need not be the one that has the platform.
-    yield f"  {shlex.quote(sys.executable)} -m pytest {domain}"
+    if not sql:  # not `python`, which need not be the one that has the platform
+        yield f"  {shlex.quote(sys.executable)} -m pytest {domain}"
     yield "  platform-assets refresh"
-    yield "docs/first-table.md goes on from there; what a contract can say is in docs/contracts.md."
+    guide = "docs/sql-tables.md" if sql else "docs/first-table.md"
+    yield f"{guide} goes on from there; what a contract can say is in docs/contracts.md."
 
 
 _TAKEN_BY = "platform_assets.domains.retail"

@@ -17,6 +17,7 @@ from platform_assets.cli.console import escape, parse_day, platform_to_look, wit
 from platform_assets.cli.held_view import held_json, held_parts, not_taken_lines, warned_day_parts, warned_json
 from platform_assets.cli.options import AsJson, OneDay, TableName
 from platform_assets.contracts.rules import quarantine_table
+from platform_assets.engine.user_code import column_sources
 from platform_assets.operations.lineage.day_history import EndedRollback, rollback_of
 from platform_assets.operations.lineage.held_days import HeldDay, WarnedDay, held_days, warned_day
 from platform_assets.operations.lineage.plan_report import cause
@@ -59,6 +60,7 @@ class _Besides:
     ended: EndedRollback | None
     replaced: Collection[Problem]
     delivered: Mapping[tuple[str, date], Collection[ArrivalRecord]]
+    columns: Mapping[str, tuple[str, ...]]
 
 
 def why(
@@ -79,7 +81,8 @@ def why(
         ended = None
         if explanation.now is not None:  # else of a raw table, which nobody rolls back
             ended = rollback_of(platform, explanation.table, explanation.day, stale=bool(explanation.reasons))
-        beside = _Besides(held, warned_day(platform, record) if record else None, ended, replaced, delivered)
+        columns = column_sources(platform.catalogue, contract)
+        beside = _Besides(held, warned_day(platform, record) if record else None, ended, replaced, delivered, columns)
     needs = explanation.reasons or explanation.origin is None or held or _is_bereft(explanation.state)
     return Report(_parts(explanation, beside, diff=diff), _json(explanation, beside, diff=diff), bool(needs))
 
@@ -103,6 +106,8 @@ def _parts(explanation: Explanation, beside: _Besides, *, diff: bool) -> Iterato
         what = f"by hand: what {' and '.join(accepted)} found; `audit show {name}` says who did and why"
         yield Note("", "accepted", what)
     yield from (Note("yellow", "not taken", line) for line in not_taken_lines(beside.replaced))
+    made = [(name, each) for name, each in beside.columns.items() if [one.rpartition(".")[2] for one in each] != [name]]
+    yield from (Note("", "column", f"{name} from {', '.join(each)}") for name, each in made if each)
     yield origin_tree(explanation.origin, explanation.software)
     if diff:
         yield from _differences_parts(explanation, beside)
@@ -203,6 +208,7 @@ def _json(explanation: Explanation, beside: _Besides, *, diff: bool) -> dict[str
         never_loaded=explanation.lacking,
         computed_with=explanation.software,
         only=explanation.scope.keys if explanation.scope else None,
+        columns=beside.columns,
         origin=explanation.origin and _origin_json(explanation.origin),
     )
     if diff:

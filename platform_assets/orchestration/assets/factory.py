@@ -15,6 +15,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import recompute_step
 from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.engine.step.analysis import analysed
+from platform_assets.engine.user_code import column_sources
 from platform_assets.lakehouse.errors import Conflict, OvertakenError
 from platform_assets.orchestration.assets.checks import (
     check_specs,
@@ -128,17 +129,12 @@ def _build_asset(
 
 
 def _lineage(catalogue: Catalogue, contract: Contract) -> dg.TableColumnLineage:
-    """Columns that keep their name on the way, and those that a contract says are made from others."""
-    deps: dict[str, list[dg.TableColumnDep]] = {}
-    for column in contract.columns:
-        sources = column.made_from or [
-            f"{read.table}.{column.name}"
-            for read in contract.inputs
-            if column.name in catalogue[read.table].column_names
-        ]
-        split = [source.rpartition(".") for source in sources]
-        if split:
-            deps[column.name] = [dg.TableColumnDep(asset_key(table), name) for table, _, name in split]
+    split = {name: [one.rpartition(".") for one in each] for name, each in column_sources(catalogue, contract).items()}
+    deps = {
+        column: [dg.TableColumnDep(asset_key(table), name) for table, _, name in sources]
+        for column, sources in split.items()
+        if sources
+    }
     return dg.TableColumnLineage(deps)
 
 

@@ -44,21 +44,23 @@ class Code(NamedTuple):
     modules: tuple[str, ...]
 
 
-def reached_code(find: Find, below: Below, module: str, function: str) -> Code:
-    """Find what a function's result can depend on.
+def reached_code(find: Find, below: Below, module: str, function: str | None) -> Code:
+    """Find what a function's result can depend on; of a query, what does something when it is imported.
 
     Args:
         module: that the function is taken from, of a package of transforms.
-        function: its name there. Whether there is such a name is for who calls it.
+        function: its name there; None for a query. Whether there is such a name is for who calls it.
     """
     names = dict.fromkeys([*transform_modules(module.rpartition(".")[0]), module])
     imported = _imported(find, parse_module("(before)", "".join(f"import {name}\n" for name in names)))
     reach = _Reach(imported, below)
-    if (own := find(module)) is not None:
+    own = find(module) if function else None
+    if function and own is not None:
         reach.loads(own)
         reach.follow(own, (function,))
         if not imported.lookup.resolve(own, (function,)):
             reach.takes_whole(own)
+    if not function or own is not None:
         for acting in imported.acting:
             reach.takes_all(acting)
         reach.finish()
