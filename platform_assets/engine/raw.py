@@ -39,7 +39,8 @@ from platform_assets.planning.windows import ranges, within_reach
 from platform_assets.records.erased_keys import ErasedKeys
 from platform_assets.records.manifest import Arrival, DayContent, Kind, TableChange
 from platform_assets.records.raw_rows import TOMBSTONE
-from platform_assets.spark.compare.profiles import profile_raw
+from platform_assets.spark.compare.in_files import at_hand, may_move
+from platform_assets.spark.compare.profiles import profile_staged
 from platform_assets.spark.raw.markers import (
     VERSION,
     absences,
@@ -136,6 +137,10 @@ def _stage_moves(
     withdrawn = has_withdrawals(contract.name, near, snapshot)
     if not withdrawn:  # which say of other files' rows that they count no more
         there = may_share_keys(there, staged, bounded_key(contract))
+        path = platform.lake.table_path(contract.name)
+        new, old = at_hand(spark, path, staged), at_hand(spark, path, there)
+        if contract.source and not contract.source.replaces and new and old and not may_move(new, old, contract):
+            return
     present: DataFrame | None = None
     if there:
         rows = read_days(spark, platform.lake.table_path(contract.name), there, raw_schema(contract), ranges(there))
@@ -177,7 +182,7 @@ def settle_moves(turn: IngestTurn, spark: SparkOnDemand) -> dict[date, DayConten
             told = raw.where(F.col("_kind") == TOMBSTONE).select(*version)
             stage(tombstone_rows.select(*raw_schema(contract).fieldNames()).join(told, version, "left_anti"), folder)
             staged = staged_at(platform.lake, contract.name, publication)
-            added = profile_raw(read_staged(spark(), folder))
+            added = profile_staged(spark(), folder)
             contents |= appended(snapshot.files(contract.name), staged, added, days, within_days)
         for day, content in contents.items():
             farthest = max(content.figures.get(FARTHEST, 0), within_days)

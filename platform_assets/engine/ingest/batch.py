@@ -36,11 +36,9 @@ from platform_assets.sources.landing import (
     not_as_listed,
 )
 from platform_assets.sources.limits import Limits
-from platform_assets.spark.compare.profiles import RawProfile, profile_raw
+from platform_assets.spark.compare.profiles import RawProfile, fates_without_day, profile_staged
 from platform_assets.spark.raw.dead_letters import (
     commonest_faults,
-    erased_rows,
-    is_refused,
     late_rows,
     refused_again,
     refused_rows,
@@ -279,24 +277,27 @@ def _counted(
     refused = waiting = RawProfile()
     broken: Mapping[str, int] = {}
     erased: Mapping[str, int] = {}
+    has_others = has_rows_without_day(lake, contract.name, publication)
+    fates = fates_without_day(spark, folder) if has_others else {}
     if again:
+        broken = fates.get("refused", {})
+        left = again.left(read_staged(spark, folder), turn, publication, good)
+        refused = RawProfile() if left.isEmpty() else _set_aside(left, letters)
+    if has_others:
         staged = read_staged(spark, folder)
-        broken = _by_arrival(staged.where(is_refused()))
-        refused = _set_aside(again.left(staged, turn, publication, good), letters)
-    if has_rows_without_day(lake, contract.name, publication):
-        staged = read_staged(spark, folder)
-        if not again:
+        if not again and "refused" in fates:
             refused = _set_aside(refused_rows(staged), letters)
             broken = refused.taken
         _refuse_mostly_broken(contract, good, broken, staged)
-        waiting = _set_aside(late_rows(staged), queue)
-        erased = erased_rows(staged) if turn.erased else {}
+        if "late" in fates:
+            waiting = _set_aside(late_rows(staged), queue)
+        erased = fates.get("erased", {})
         drop_rows_without_day(lake, contract.name, publication)
         failpoint("ingest.set_aside")
     few = sum(inspection.landed for inspection in good.values()) <= MOST_BROADCAST
     undated = stage_tombstones(spark, contract, publication, turn.snapshot, few=few)
     failpoint("ingest.compared")
-    return _Counts(profile_raw(read_staged(spark, folder)), refused, waiting, broken, erased, undated)
+    return _Counts(profile_staged(spark, folder), refused, waiting, broken, erased, undated)
 
 
 def _replayed(turn: IngestTurn, files: Sequence[LandedFile]) -> dict[str, Delivery]:
@@ -370,10 +371,6 @@ def _refuse_mostly_broken(
         )
 
 
-def _by_arrival(rows: DataFrame) -> dict[str, int]:
-    return {row["_arrival"]: row["count"] for row in rows.groupBy("_arrival").count().collect()}
-
-
 def _check(arrivals: Mapping[LandedFile, Arrival]) -> None:
     lost = {
         file: f"holds {counted(arrival.landed, 'row')}; {arrival.taken + arrival.late + arrival.erased:,} were read as "
@@ -386,8 +383,6 @@ def _check(arrivals: Mapping[LandedFile, Arrival]) -> None:
 
 
 def _set_aside(rows: DataFrame, folder: Location) -> RawProfile:
-    """Stage rows that do not enter raw, if there are any."""
-    if rows.isEmpty():
-        return RawProfile()
+    """Stage rows that do not enter raw."""
     stage(rows, folder)
-    return profile_raw(read_staged(rows.sparkSession, folder))
+    return profile_staged(rows.sparkSession, folder)

@@ -45,12 +45,12 @@ from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.records.differences import Digest
 from platform_assets.records.history import ArrivalRecord
 from platform_assets.records.manifest import Arrival, ArrivalKind, DayContent, Kind, TableChange
-from platform_assets.spark.compare.profiles import RawProfile, profile_raw
+from platform_assets.spark.compare.profiles import RawProfile, profile_staged
 from platform_assets.spark.raw.markers import rows_taken_back, withdrawals
 from platform_assets.spark.raw.versions import MOST_BROADCAST
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.failures import full_disk_explained
-from platform_assets.spark.tables.reading import read_days, read_staged
+from platform_assets.spark.tables.reading import read_days
 from platform_assets.spark.tables.schemas import raw_schema
 from platform_assets.spark.tables.staging import stage
 from platform_assets.words import counted
@@ -141,8 +141,8 @@ def _take(turn: IngestTurn, spark: SparkSession, chosen: Collection[LateRows], w
         stage(_as_taken(waiting.where(_is_one_of(chosen)), contract, publication), folders[contract.name])
         few = sum(rows.rows for rows in chosen) <= MOST_BROADCAST
         stage_tombstones(spark, contract, publication, snapshot, few=few)
-        entered = profile_raw(read_staged(spark, folders[contract.name]))
-        left = profile_raw(read_staged(spark, folders[queue]))
+        entered = profile_staged(spark, folders[contract.name])
+        left = profile_staged(spark, folders[queue])
         arrivals = _arrivals(platform, contract, chosen, publication, entered, why)
         changes = [
             appended_change(platform, snapshot.release, contract.name, publication, schema.json(), entered),
@@ -274,7 +274,7 @@ def _withdrawn(
     changes: list[TableChange] = []
     if any(part.taken for part in parts):
         rows = _stage_markers(spark(), contract, parts, snapshot, folder)
-        added = profile_raw(read_staged(spark(), folder))
+        added = profile_staged(spark(), folder)
         schema = raw_schema(contract).json()
         changes = [appended_change(platform, snapshot.release, contract.name, publication, schema, added)]
     below = f"withdrawn/{contract.name.partition('.')[2]}/{publication}"

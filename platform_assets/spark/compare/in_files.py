@@ -7,8 +7,8 @@ Only few rows on a disk of Spark's own process are looked at, and DuckDB gets no
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -23,13 +23,15 @@ from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.storage.disk import Disk
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import row_batches
-from platform_assets.records.differences import DayChange, Digest
+from platform_assets.records.differences import HALVES, DayChange, Digest
 from platform_assets.records.manifest import DataFile
+from platform_assets.records.raw_rows import TOMBSTONE
 from platform_assets.spark.session.on_demand import is_one_process
 from platform_assets.spark.tables.schemas import digest_columns, digest_salts
 
 if TYPE_CHECKING:
     import duckdb
+    import pyarrow as pa
 
 MOST_BYTES = 64 * 1024 * 1024
 """Of files that are looked at without Spark; of more rows a query's own cost is a small part."""
@@ -63,8 +65,13 @@ def at_hand(spark: SparkSession, folder: Location, files: Mapping[date, Sequence
     On a cluster the driver would fetch what its executors have at hand, and from a store everything.
     """
     rows = FileRows(folder, files)
+    return rows if is_at_hand(spark, folder, rows.size) else None
+
+
+def is_at_hand(spark: SparkSession, folder: Location, size: int) -> bool:
+    """Return whether rows of so many bytes are to be looked at without Spark."""
     is_here = is_one_process(spark) and isinstance(folder, Disk) and not set("*?[") & set(str(folder))  # no pattern
-    return rows if is_here and rows.size <= MOST_BYTES else None
+    return is_here and size <= MOST_BYTES
 
 
 def staged_at_hand(spark: SparkSession, folder: Location) -> FileRows | None:
@@ -83,7 +90,28 @@ def contents(rows: FileRows, schema: StructType) -> dict[date, tuple[Digest, Map
     Raises:
         DamagedTableError: a file cannot be read.
     """
+    nulls: defaultdict[date, Counter[str]] = defaultdict(Counter)
+    found = digests(rows, schema, nulls=nulls)
+    return None if found is None else {day: (digest, nulls[day]) for (day,), digest in found.items()}
+
+
+def digests(
+    rows: FileRows,
+    schema: StructType,
+    by: Sequence[str] = (),
+    nulls: MutableMapping[date, Counter[str]] | None = None,
+) -> dict[tuple[Any, ...], Digest] | None:
+    """Return the digest of the rows of each day that are alike in some columns, by the day and their values.
+
+    Args:
+        schema: of the rows; its types are those of contracts.
+        nulls: gets the nulls of each day and column.
+
+    Raises:
+        DamagedTableError: a file cannot be read.
+    """
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     from platform_assets.spark.compare.hashes import row_hashes
 
@@ -92,26 +120,79 @@ def contents(rows: FileRows, schema: StructType) -> dict[date, tuple[Digest, Map
     names = digest_columns([name for name in schema.fieldNames() if name != DAY])
     salts = digest_salts(names)
     texts = [field.name for field in schema.fields if isinstance(field.dataType, StringType)]
-    found: dict[date, tuple[Digest, Mapping[str, int]]] = {}
+    found: defaultdict[tuple[Any, ...], Digest] = defaultdict(Digest)
+    counted = names if nulls is not None else ()
+    figures: list[tuple[Any, ...]] = [([], "count_all"), *((half, "sum") for half in _HALVES)]
+    figures += [(name, "count", pc.CountOptions("only_null")) for name in counted]
+    try:
+        for part in _parts(rows, names, texts):
+            columns = [part.column(name).chunk(0) for name in names]
+            halves = [half for each in row_hashes(columns, salts) for half in (each & _LOW_HALF, each >> 32)]
+            keys = {name: _plain(part.column(name)) for name in (DAY, *by)}
+            others = {name: part.column(name) for name in counted}
+            table = pa.table({**others, **keys, **dict(zip(_HALVES, halves, strict=True))})
+            groups = table.group_by(list(keys), use_threads=False).aggregate(figures)
+            for group in groups.to_pylist():
+                a, b, c, d = (group[f"{half}_sum"] for half in _HALVES)
+                found[tuple(group[name] for name in keys)] += Digest(group["count_all"], (a, b, c, d))
+                if nulls is not None:
+                    nulls[group[DAY]].update({name: group[f"{name}_count"] for name in names})
+    except (TypeError, KeyError, pa.ArrowException) as error:
+        _log.debug("Spark computes the digests of files in %s: %s", rows.folder, error)
+        return None
+    return dict(found)
+
+
+_HALVES = tuple(f"_half_{n}" for n in range(HALVES))
+
+
+def _parts(rows: FileRows, names: Sequence[str], texts: Sequence[str]) -> Iterator[pa.Table]:
+    """Yield rows with some columns and their day, those of many small files together, each column in one piece."""
+    import pyarrow as pa
+
+    def together(parts: list[pa.Table]) -> pa.Table:
+        return pa.concat_tables(parts, promote_options="default").unify_dictionaries().combine_chunks()
+
+    held: list[pa.Table] = []
+    count = 0
     for day, files in rows.files.items():
-        digest, nulls = Digest(), defaultdict[str, int](int)
         for file in files:
             for batch in row_batches(rows.folder / file.path, _BATCH_ROWS, once=texts):
-                if not {*names} <= {*batch.schema.names}:
-                    return None
-                try:
-                    columns = [batch.column(name) for name in names]
-                    hashes = row_hashes(columns, salts)
-                except (TypeError, pa.ArrowException) as error:
-                    _log.debug("Spark computes the digest of %s: %s", rows.folder / file.path, error)
-                    return None
-                halves = [int(half.sum()) for each in hashes for half in (each & _LOW_HALF, each >> 32)]
-                digest += Digest(batch.num_rows, (halves[0], halves[1], halves[2], halves[3]))
-                for name in batch.schema.names:
-                    nulls[name] += batch.column(name).null_count
-        if digest.rows:
-            found[day] = digest, nulls
-    return found
+                of_day = pa.repeat(pa.scalar(day, pa.date32()), batch.num_rows)
+                held.append(pa.table({**{name: batch.column(name) for name in names}, DAY: of_day}))
+                count += batch.num_rows
+                if count >= _BATCH_ROWS:
+                    yield together(held)
+                    held, count = [], 0
+    if count:
+        yield together(held)
+
+
+def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    from pyarrow import types
+
+    return values.cast(values.type.value_type) if types.is_dictionary(values.type) else values
+
+
+def may_move(arriving: FileRows, present: FileRows, source: Contract) -> bool:
+    """Return whether a key of arriving raw rows may lie on two days; False where Spark would find none.
+
+    Args:
+        present: raw rows already there, none of them withdrawn.
+    """
+    key = ", ".join(f'"{name}"' for name in (*source.key, DAY))
+    same = " AND ".join(f'a."{name}" = p."{name}"' for name in source.key)
+    dated = f'"{source.event_time or DAY}" IS NOT NULL'
+
+    def ask(new: duckdb.DuckDBPyRelation, *old: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+        every = mine = new.filter(dated).project(key)
+        for rows in old:
+            every = every.union(rows.filter(f"{dated} AND _kind <> '{TOMBSTONE}'").project(key))
+        return every.set_alias("p").join(mine.set_alias("a"), f"{same} AND a.{DAY} <> p.{DAY}", how="semi").limit(1)
+
+    has_doubles = any(source.column(name).type == "double" for name in source.key)
+    found = None if has_doubles else _answers(ask, arriving, *([present] if present.files else []))
+    return found is None or bool(found)
 
 
 def sums_by_day(rows: FileRows, values: Collection[str]) -> dict[date, list[int]] | None:

@@ -6,11 +6,12 @@ columns once more.
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import Window as SortWindow
@@ -19,11 +20,20 @@ from pyspark.sql.types import StructType
 
 from platform_assets.contracts import DAY, Contract, Rule
 from platform_assets.contracts.rules import RuleCount
+from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.delta.schema import names_in
 from platform_assets.lakehouse.storage.location import Location
+from platform_assets.lakehouse.storage.parquet import row_batches
 from platform_assets.records.differences import EXAMPLES, Digest, Key
-from platform_assets.records.raw_rows import RECORD, TOMBSTONE, WITHDRAWAL
-from platform_assets.spark.compare.in_files import FileRows, contents, repeated_keys
+from platform_assets.records.raw_rows import ERASED, RECORD, TOMBSTONE, VOID, WITHDRAWAL
+from platform_assets.spark.compare.in_files import (
+    FileRows,
+    contents,
+    digests,
+    is_at_hand,
+    repeated_keys,
+    staged_at_hand,
+)
 from platform_assets.spark.raw.versions import (
     applies,
     has_null,
@@ -36,7 +46,7 @@ from platform_assets.spark.raw.versions import (
     with_verdict,
 )
 from platform_assets.spark.session.configuration import software_of
-from platform_assets.spark.tables.reading import kept_frames, read_files
+from platform_assets.spark.tables.reading import kept_frames, read_files, read_staged
 from platform_assets.spark.tables.schemas import digest_of, digest_sums
 from platform_assets.spark.windows import History
 
@@ -127,36 +137,68 @@ def profile(
 
 def profile_raw(staged: DataFrame) -> RawProfile:
     """Profile staged raw rows, or dead letters, by day and arrival in one pass."""
-    columns = [name for name in staged.columns if name != DAY]
-    kind = F.col("_kind") if "_kind" in columns else F.lit(None).cast("string")
-    is_ahead, lag = F.lit(False), F.lit(0)
-    if "_arrival_date" in columns:
-        is_delivered = ~kind.isin(TOMBSTONE, WITHDRAWAL)
-        is_ahead = (F.col("_arrival_date") < F.col(DAY)) & is_delivered
-        lag = F.when(is_delivered & ~is_ahead, F.datediff("_arrival_date", DAY)).otherwise(0)
-    rows = (
-        staged.groupBy(DAY, "_arrival")
-        .agg(
-            F.count(F.lit(1)).alias("_rows"),
-            F.count_if(kind == TOMBSTONE).alias("_tombstones"),
-            F.count_if(kind == WITHDRAWAL).alias("_withdrawals"),
-            F.count_if(is_ahead).alias("_ahead"),
-            F.sum(lag).alias("_lag"),
-            *digest_sums(columns),
-        )
-        .collect()
-    )
-    found = RawProfile(software=software_of(staged.sparkSession))
-    for row in rows:
-        day, told = row[DAY], row["_tombstones"] + row["_withdrawals"]
-        found.digests[day] = found.digests.get(day, Digest()) + digest_of(row, row["_rows"])
-        found.tombstones[day] += row["_tombstones"]
-        found.withdrawals[day] += row["_withdrawals"]
-        found.ahead[day] += row["_ahead"]
-        if "_arrival_date" in columns:
-            found.lags[day] += row["_lag"]
-        found.taken[row["_arrival"]] += row["_rows"] - told
+    by = [name for name in _OF_ARRIVALS if name in staged.columns]
+    return _raw_profile(_digests_by(staged, by), by, staged.sparkSession)
+
+
+def profile_staged(spark: SparkSession, folder: Location) -> RawProfile:
+    """Profile the raw rows, or dead letters, that lie in a stage's folder; few of them without Spark."""
+    schema = StructType.fromJson(json.loads(table_snapshot(folder).schema_string))
+    by = [name for name in _OF_ARRIVALS if name in schema.names]
+    few = staged_at_hand(spark, folder)
+    groups = digests(few, schema, by) if few else None
+    return profile_raw(read_staged(spark, folder)) if groups is None else _raw_profile(groups, by, spark)
+
+
+def _raw_profile(groups: Mapping[tuple[Any, ...], Digest], by: Sequence[str], spark: SparkSession) -> RawProfile:
+    found = RawProfile(software=software_of(spark))
+    for (day, *group), digest in groups.items():
+        of_group = dict(zip(by, group, strict=True))
+        came, is_told = of_group.get("_arrival_date"), of_group.get("_kind") in (TOMBSTONE, WITHDRAWAL)
+        found.digests[day] = found.digests.get(day, Digest()) + digest
+        found.tombstones[day] += digest.rows if of_group.get("_kind") == TOMBSTONE else 0
+        found.withdrawals[day] += digest.rows if of_group.get("_kind") == WITHDRAWAL else 0
+        found.taken[of_group["_arrival"]] += 0 if is_told else digest.rows
+        if "_arrival_date" in by:
+            lag = 0 if is_told else (came - day).days
+            found.ahead[day] += digest.rows if lag < 0 else 0
+            found.lags[day] += digest.rows * max(lag, 0)
     return found
+
+
+Fate = Literal["late", "refused", "erased"]
+_FATES: Mapping[str, Fate] = {RECORD: "late", VOID: "late", ERASED: "erased"}
+"""What becomes of a row without a day, by its kind; all others were refused."""
+
+
+def fates_without_day(spark: SparkSession, folder: Location) -> dict[Fate, Counter[str]]:
+    """Count staged rows that have no day, as `parse` returned them, by what becomes of them and by arrival."""
+    files = table_snapshot(folder).by_day().get(None, {}).values()
+    found: defaultdict[Fate, Counter[str]] = defaultdict(Counter)
+    if is_at_hand(spark, folder, sum(file.size for file in files)):
+        for file in files:
+            for batch in row_batches(folder / file.path, _BATCH_ROWS, ("_arrival", "_kind")):
+                for arrival, kind in zip(
+                    *(batch.column(name).to_pylist() for name in ("_arrival", "_kind")), strict=True
+                ):
+                    found[_FATES.get(kind, "refused")][arrival] += 1
+        return dict(found)
+    fate = F.create_map(*(F.lit(word) for pair in _FATES.items() for word in pair))[F.col("_kind")]
+    staged = read_staged(spark, folder)
+    for row in staged.where(F.isnull(DAY)).groupBy("_arrival", fate.alias("_fate")).count().collect():
+        found[row["_fate"] or "refused"][row["_arrival"]] += row["count"]
+    return dict(found)
+
+
+_BATCH_ROWS = 16_384
+_OF_ARRIVALS = ("_arrival", "_arrival_date", "_kind")
+
+
+def _digests_by(rows: DataFrame, by: Sequence[str]) -> dict[tuple[Any, ...], Digest]:
+    """Return the digest of the rows of each day that are alike in some columns."""
+    columns = [name for name in rows.columns if name != DAY]
+    groups = rows.groupBy(DAY, *by).agg(F.count(F.lit(1)).alias("_rows"), *digest_sums(columns)).collect()
+    return {tuple(row[name] for name in (DAY, *by)): digest_of(row, row["_rows"]) for row in groups}
 
 
 def _repeated_keys(staged: DataFrame, key: Sequence[str], few: FileRows | None) -> dict[date, int]:

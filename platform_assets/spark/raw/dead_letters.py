@@ -194,9 +194,3 @@ def without_erased(parsed: DataFrame, keys: ErasedKeys | None) -> DataFrame:
     ]
     kind = F.when(F.col("_is_erased"), F.lit(ERASED)).otherwise(F.col("_kind")).alias("_kind")
     return marked.select(*fields, kind).select(*parsed.columns)
-
-
-def erased_rows(parsed: DataFrame) -> dict[str, int]:
-    """Return how many rows of each arrival were dropped."""
-    counts = parsed.where(F.col("_kind") == ERASED).groupBy("_arrival").count().collect()
-    return {row["_arrival"]: row["count"] for row in counts}
