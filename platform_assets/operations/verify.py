@@ -21,7 +21,7 @@ from platform_assets.engine.admissions import take_off
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.schema_changes import changes_on_disk
-from platform_assets.engine.step.compute import large_days
+from platform_assets.engine.step.compute import sizes_read
 from platform_assets.engine.step.staging import Staged, stage_days
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.releases import Release, made_by
@@ -29,7 +29,7 @@ from platform_assets.lakehouse.storage.location import Location
 from platform_assets.operations.pins import FileCheck
 from platform_assets.planning.configuration import contract_changes
 from platform_assets.planning.selection import Draw, Selection, is_mixed, shown_keys
-from platform_assets.planning.steps import batches
+from platform_assets.planning.steps import batches, parts_of
 from platform_assets.planning.windows import ranges, ranges_read, which
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.quality.findings import Masking
@@ -215,7 +215,7 @@ class _Work:
         release = Release(self.snapshot.number, {table: version for table, version in reads.items() if version >= 0})
         then = LakeSnapshot(self.platform, release)
         own, letters = self.folder / "rows", self.folder / "quarantined"
-        parts = large_days(self.contract, days, then)
+        parts = parts_of(sizes_read(self.contract, days, then), then.platform.settings.part_bytes)
         with tasks_for(self.spark, parts, self.platform.settings.part_bytes) as spark:
             staged = stage_days(spark, self.contract, days, then, own, letters, parts=parts)
             computed = self._compared(staged, days)

@@ -251,9 +251,9 @@ def read_for_day(contract: Contract, day: date, calendar: Calendar, read: FilesR
     """Return the part of what was read that one of the days needed, over all inputs."""
     total = Read()
     for declared in contract.inputs:
-        spans = ranges_read(declared.window, day, calendar)
-        mine = [files for at, files in read.get(declared.table, {}).items() if in_any(spans, at)]
-        total += Read(len(mine), sum(mine))
+        files = read.get(declared.table, {})
+        mine = days_in(sorted(files), ranges_read(declared.window, day, calendar))
+        total += Read(len(mine), sum(files[at] for at in mine))
     return total
 
 

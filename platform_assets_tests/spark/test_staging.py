@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any, cast
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, Column, Contract, LandingFiles, Window, offsets, same_date
+from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.layout import located
 from platform_assets.planning.windows import Calendar, days_read
 from platform_assets.records.differences import Digest
@@ -51,6 +54,44 @@ def test_nothing_is_staged_but_rows_whatever_a_cluster_asks_for(spark: SparkSess
     stage(asking.sql("SELECT 1 AS k, DATE'2017-01-01' AS event_date"), located(tmp_path / "stage"))
     staged = {path.name.partition("-")[0] for path in (tmp_path / "stage").iterdir()}
     assert staged == {"_delta_log", "event_date=2017"}
+
+
+SMALL_DAYS = {
+    "plain": ("if(id % 7 = 0, NULL, concat('é', id % 3))", True),
+    "long text": ("repeat('x', 33)", False),
+    "double": ("CAST(id AS double)", False),
+}
+
+
+@pytest.mark.parametrize("case", list(SMALL_DAYS))
+def test_many_small_days_are_staged_as_others_are(spark: SparkSession, tmp_path: Path, case: str) -> None:
+    """Rows, types and statistics; and where only Spark's writer makes the statistics, it writes the files."""
+    text, is_dealt_out = SMALL_DAYS[case]
+    rows = spark.range(90).selectExpr(
+        "id",
+        "CAST(id AS int) AS n",
+        f"{text} AS name",
+        "CAST(id - 3.25 AS decimal(9,2)) AS a",
+        "CAST(id * 1.5 AS decimal(18,2)) AS b",
+        "CAST(-id AS decimal(38,2)) AS c",
+        "timestamp_micros(id - 1) AS at",
+        "id % 2 = 0 AS even",
+        "CAST(NULL AS date) AS d",
+        "if(id = 89, NULL, date_add(DATE'0999-12-31', CAST(id % 30 AS int))) AS event_date",
+    )
+    few, many = located(tmp_path / "live" / "few"), located(tmp_path / "live" / "many")
+    stage(rows, few, small=True)
+    stage(rows, many)
+    assert few.names() == many.names()
+    (name,) = (few / "event_date=0999-12-31").names()
+    assert ("spark" not in str(pq.read_metadata(str(few / f"event_date=0999-12-31/{name}")).metadata)) == is_dealt_out
+    assert read_staged(spark, few).schema == read_staged(spark, many).schema
+    assert sorted(map(str, read_staged(spark, few).collect())) == sorted(map(str, read_staged(spark, many).collect()))
+    logs = [table_snapshot(few), table_snapshot(many)]
+    told = [{log.days[path]: json.loads(file.stats) for path, file in log.files.items()} for log in logs]
+    assert told[0] == told[1]
+    stage(rows.where("id < 0"), located(tmp_path / "live" / "none"), small=True)
+    assert located(tmp_path / "live" / "none").names() == ["_delta_log"]
 
 
 def test_of_several_rows_that_take_effect_on_one_day_the_last_holds(spark: SparkSession) -> None:

@@ -55,7 +55,7 @@ from platform_assets.spark.session.on_demand import SparkOnDemand, TimedSpark
 from platform_assets.spark.tables.failures import TransformError, values_explained
 from platform_assets.spark.tables.reading import in_ranges, no_rows
 from platform_assets.spark.tables.schemas import DEAD_LETTERS, spark_schema
-from platform_assets.spark.tables.staging import tasks_for
+from platform_assets.spark.tables.staging import are_small, tasks_for
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,9 @@ def _computed(
     if not state.ready:
         return Computed("", (), left_alone)
 
-    parts = large_days(contract, state.ready, snapshot)
+    sizes = sizes_read(contract, state.ready, snapshot)
+    parts = parts_of(sizes, platform.settings.part_bytes)
+    before = (state.before[day].bytes for day in state.ready if day in state.before)
     with (
         failures_recorded(snapshot, contract.name, work.author.run, state.made_from, is_final=is_final),
         tasks_for(spark, parts, platform.settings.part_bytes) as given,
@@ -146,6 +148,7 @@ def _computed(
             scope=work.scope,
             made_from=state.made_from,
             parts=parts,
+            small=are_small(len(state.ready), sizes.total() + sum(before)),
             to_come=to_come,
         )
         failpoint("gate.staged")
@@ -372,12 +375,12 @@ def by_sail(settings: Settings, work: Callable[[SparkOnDemand], _T]) -> _T | Non
         return None
 
 
-def large_days(contract: Contract, days: Collection[date], snapshot: LakeSnapshot) -> dict[date, int]:
-    """Return the days that a step reads and that are large, each with its parts; told from the log alone."""
-    platform, sizes = snapshot.platform, Counter[date]()
+def sizes_read(contract: Contract, days: Collection[date], snapshot: LakeSnapshot) -> Counter[date]:
+    """Return the bytes of each day that a step reads, as the logs have them."""
+    sizes = Counter[date]()
     for read in contract.inputs:
         spans = union_read(read.window, days, snapshot.calendar)
         for day, files in snapshot.files(read.table).items():
             if any(first <= day <= last for first, last in spans):
                 sizes[day] += sum(file.size for file in files)
-    return parts_of(sizes, platform.settings.part_bytes)
+    return sizes

@@ -143,6 +143,7 @@ def stage_days(
     scope: KeyScope | None = None,
     made_from: Mapping[date, str] | None = None,
     parts: Mapping[date, int] = NO_PARTS,
+    small: bool = False,
     to_come: Collection[date] = (),
 ) -> Staged:
     """Compute some days into a stage, and count what lies there.
@@ -153,6 +154,7 @@ def stage_days(
         scope: keys whose rows alone are computed; those of all others are carried over from what the snapshot has.
         made_from: with a scope, the fingerprint that each of the days would get.
         parts: of each large day of what is read; Sail makes none.
+        small: these are many days with few rows, as far as can be told.
         to_come: days that the step computes later.
     """
     platform = snapshot.platform
@@ -172,7 +174,7 @@ def stage_days(
         if together is not None:  # whatever is known of it: a version that is set by hand stays when the code does not
             refuse_what_cannot_repeat(contract, prepared.frame)
         frame, read = _planned(session, contract, days, snapshot, prepared)
-        stage(frame, folder, clustered=prepared.clustered, parts=prepared.parts)
+        stage(frame, folder, clustered=prepared.clustered, parts=prepared.parts, small=small)
         rows = made = read_staged(session, folder)
         moved: Mapping[date, MovedKeys] = {}
         if scope is not None:

@@ -167,7 +167,13 @@ def _stats(file: Location, stats: str, types: Mapping[str, str]) -> str:
         with opened(file) as parquet:
             if parquet.num_row_groups > 1:
                 return without_bounds(stats)
-    return trustworthy(stats, types)
+    return _trusted(stats, tuple(types.items()))
+
+
+@lru_cache(maxsize=1 << 12)
+def _trusted(stats: str, types: tuple[tuple[str, str], ...]) -> str:
+    """Return the same once for a file, of which a step asks several times."""
+    return trustworthy(stats, dict(types))
 
 
 _NO_FOUR_DIGITS = re.compile(r"[+-]\d+-\d\d-\d\d")

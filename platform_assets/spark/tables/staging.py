@@ -7,13 +7,20 @@ A large day is cut into parts: rows of a key stay together, and days that are no
 plans anew while it works, and cuts what turns out to be large by itself, though only between what several tasks have
 sent. On one machine that costs a twentieth of the time of many small days, so that it is asked to only where a day is
 known to be large.
+
+Of hundreds of days with a few rows each, Spark's writer takes a thousand times as long for the files as for the rows.
+It writes these rows together, and each day's file is made of them without it.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
@@ -23,7 +30,9 @@ from pyspark.sql.types import ArrayType, DoubleType, MapType, StructType, Varian
 from platform_assets.contracts import DAY
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.staging_folders import log_stage
+from platform_assets.lakehouse.storage.disk import Disk
 from platform_assets.lakehouse.storage.location import Location
+from platform_assets.lakehouse.storage.parquet import row_batches
 from platform_assets.places import for_hadoop
 from platform_assets.planning.steps import AS_ROWS, NO_PARTS
 from platform_assets.spark.sail.session import is_sail
@@ -33,6 +42,10 @@ from platform_assets.spark.tables.failures import TransformError, full_disk_expl
 from platform_assets.spark.tables.lost import found_here
 from platform_assets.spark.tables.schemas import declared_types, with_columns
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_BATCH_ROWS = 16_384
 _WRITER = {
     # Texts are told apart by their beginnings; the log holds the smallest and greatest of every file
     "parquet.statistics.truncate.length": "32",
@@ -59,7 +72,14 @@ def check_columns(table: str, frame: object, expected: StructType) -> None:
         )
 
 
-def stage(frame: DataFrame, folder: Location, *, clustered: bool = False, parts: Mapping[date, int] = NO_PARTS) -> None:
+def stage(
+    frame: DataFrame,
+    folder: Location,
+    *,
+    clustered: bool = False,
+    parts: Mapping[date, int] = NO_PARTS,
+    small: bool = False,
+) -> None:
     """Write rows as a Delta table of their own, one file per day and write; a large day gets several.
 
     Which days are large, Spark finds out where it plans while it works: on a cluster, and within `tasks_for`. Else it
@@ -68,18 +88,27 @@ def stage(frame: DataFrame, folder: Location, *, clustered: bool = False, parts:
     Args:
         folder: the publication's folder inside the live table's; a second write adds to it.
         clustered: the rows already lie in Spark's partitions as they are to lie in files, so no shuffle is needed.
+        small: these are many days with few rows, as far as can be told.
     """
     refuse_other_settings(frame.sparkSession)
     frame = _with_one_zero(frame)
-    if not clustered:
-        frame = _by_day(frame, parts)
-    address = str(folder) if is_sail(frame.sparkSession) else for_hadoop(str(folder))
+    is_small = small and is_one_process(frame.sparkSession) and isinstance(folder, Disk) and not _doubles(frame)
     with full_disk_explained(str(folder)):
-        with found_here(frame.sparkSession, folder):
-            frame.write.options(**_WRITER).mode("append").partitionBy(DAY).parquet(address)
+        if is_small:
+            with _rows_together(frame, folder) as (together, rows):
+                if not _is_written_by_day(rows, folder):
+                    _write(_by_day(together, parts), folder)
+        else:
+            _write(frame if clustered else _by_day(frame, parts), folder)
         failpoint("stage.written")
         log_stage(folder, frame.schema.json())
         failpoint("stage.logged")
+
+
+def _write(frame: DataFrame, folder: Location) -> None:
+    address = str(folder) if is_sail(frame.sparkSession) else for_hadoop(str(folder))
+    with found_here(frame.sparkSession, folder):
+        frame.write.options(**_WRITER).mode("append").partitionBy(DAY).parquet(address)
 
 
 def _by_day(frame: DataFrame, parts: Mapping[date, int]) -> DataFrame:
@@ -95,8 +124,78 @@ def _by_day(frame: DataFrame, parts: Mapping[date, int]) -> DataFrame:
 
 def _with_one_zero(frame: DataFrame) -> DataFrame:
     """Zero for minus zero: one number, also to a digest, but not to what divides by it or makes a text of it."""
-    doubles = [field.name for field in frame.schema.fields if field.dataType == DoubleType()]
-    return with_columns(frame, {name: F.col(name) + F.lit(0.0) for name in doubles})
+    return with_columns(frame, {name: F.col(name) + F.lit(0.0) for name in _doubles(frame)})
+
+
+def _doubles(frame: DataFrame) -> list[str]:
+    return [field.name for field in frame.schema.fields if field.dataType == DoubleType()]
+
+
+_MANY_DAYS, _SMALL_DAY = 24, 16 * 1024
+
+
+def are_small(days: int, size: int) -> bool:
+    """Return whether so many days, with so many bytes to be read and written before, are many with few rows."""
+    return days >= _MANY_DAYS and size <= days * _SMALL_DAY
+
+
+MOST_TOGETHER = 4 * 1024 * 1024
+"""Bytes of rows that are dealt out to their days without Spark."""
+_LONGEST_TEXT = 32
+"""Bytes of a text that statistics show whole; only Spark's writer cuts longer ones."""
+
+
+@contextmanager
+def _rows_together(frame: DataFrame, folder: Location) -> Iterator[tuple[DataFrame, pa.Table | None]]:
+    """Write rows into a few files that are gone afterwards: as a frame, and as a table where they are few."""
+    import pyarrow as pa
+
+    place = folder / "together"
+    with found_here(frame.sparkSession, folder):
+        frame.write.options(**_WRITER).mode("overwrite").parquet(for_hadoop(str(place)))
+    try:
+        files = [place / name for name in sorted(place.names()) if name.endswith(".parquet")]
+        is_little = sum(file.size() or 0 for file in files) <= MOST_TOGETHER
+        batches = [batch for file in files if is_little for batch in row_batches(file, _BATCH_ROWS)]
+        rows = pa.Table.from_batches(batches).replace_schema_metadata(None) if batches else None
+        yield frame.sparkSession.read.schema(frame.schema).parquet(for_hadoop(str(place))), rows
+    finally:
+        place.remove(durable=False)
+
+
+def _is_written_by_day(rows: pa.Table | None, folder: Location) -> bool:
+    """Write a file for each day as Spark would, but for statistics that its writer alone makes: nothing then."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+    from pyarrow import types
+
+    if rows is None:
+        return False
+    texts = [field.name for field in rows.schema if types.is_string(field.type)]
+    if any((pc.max(pc.binary_length(rows.column(name))).as_py() or 0) > _LONGEST_TEXT for name in texts):
+        return False
+    by_day = rows.sort_by(DAY).combine_chunks()
+    try:
+        days, counts = (column.to_pylist() for column in by_day.column(DAY).value_counts().flatten())
+    except (ValueError, OverflowError):  # a day that is none to Python
+        return False
+    name, first = f"part-00000-{uuid4()}-c000.zstd.parquet", 0
+    for day, count in zip(days, counts, strict=True):
+        sink = io.BytesIO()
+        of_day = by_day.slice(first, count).drop_columns(DAY)
+        pq.write_table(
+            of_day,
+            sink,
+            compression="zstd",
+            store_decimal_as_integer=True,
+            store_schema=False,
+            write_page_checksum=True,
+        )
+        at = Path(str(folder), f"{DAY}={'__HIVE_DEFAULT_PARTITION__' if day is None else day}")
+        at.mkdir(parents=True, exist_ok=True)
+        (at / name).write_bytes(sink.getbuffer())
+        first += count
+    return True
 
 
 _ADAPTIVE, _TASKS = "spark.sql.adaptive.enabled", "spark.sql.shuffle.partitions"

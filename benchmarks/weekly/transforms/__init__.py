@@ -1,0 +1,1 @@
+"""Computed from the weekly figures."""
