@@ -26,7 +26,7 @@ from platform_assets.errors import PlatformError
 from platform_assets.report import Report
 
 GROUPS = {
-    "Begin": ("demo", "init", "check", "up", "land"),
+    "Begin": ("demo", "init", "check", "test", "up", "land"),
     "Look": ("status", "read", "stale", "why", "releases", "release", "views", "verify", "reconcile"),
     "Change": ("refresh", "plan", "stage", "rollback", "withdraw", "reload", "erase"),
     "Decide": ("late", "quarantine", "accept", "breaker"),

@@ -34,7 +34,7 @@ MOMENTARY = {
 
 STARTS_NOTHING = sorted(
     {*EXAMPLES}
-    - {"accept", "check", "demo", "erase", "up", "verify", "late approve", "late refuse", "withdraw", "land"}
+    - {"accept", "check", "demo", "erase", "test", "up", "verify", "late approve", "late refuse", "withdraw", "land"}
     - {name for name in EXAMPLES if name.startswith("stage ") and name != "stage list"}
     - {
         name
@@ -141,7 +141,7 @@ def error_in(said: Any) -> dict[str, Any]:
     return dict(error)
 
 
-COMPUTE = {"check", "demo", "reconcile", "up", "verify", "withdraw"}
+COMPUTE = {"check", "demo", "reconcile", "test", "up", "verify", "withdraw"}
 """Commands that start Spark or Dagster whatever is asked of them, or have no other use."""
 
 CASES: list[Any] = [

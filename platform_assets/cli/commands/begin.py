@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 TEMPLATE = Path(__file__).parent.parent / "template"
 _ENDING = ".txt"
 """Of Python in the template: it is nobody's module until it has a name."""
-_OF_PYTHON, _OF_SQL = ("silver.py", "gold.py", "test_example.py"), ".sql"
+_OF_PYTHON, _OF_SQL = ("silver.py", "gold.py"), ".sql"
 """What the template has of either language alone."""
 _NAME = re.compile(r"(?<![a-z@])example(?![a-z])")
 """The word that stands for the domain; an address at example.com is none."""
@@ -95,8 +95,7 @@ def _next_steps(target: Path, domain: str, project: Path | None, *, sql: bool) -
     yield f"  cd {shlex.quote(str(target))}    # platform.toml says there which platform it is: no variables"
     yield f"  mkdir -p landing && cp -r {domain}/sample/deliveries/. landing/"
     yield "  platform-assets check                # contracts and transforms, before any row"
-    if not sql:  # not `python`, which need not be the one that has the platform
-        yield f"  {shlex.quote(sys.executable)} -m pytest {domain}"
+    yield "  platform-assets test                 # rows in, rows out; pytest runs the tests, too"
     yield "  platform-assets refresh"
     guide = "docs/sql-tables.md" if sql else "docs/first-table.md"
     yield f"{guide} goes on from there; what a contract can say is in docs/contracts.md."

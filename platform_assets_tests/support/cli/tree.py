@@ -81,6 +81,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "stage show": ("trial",),
     "stale": (),
     "status": (),
+    "test": (),
     "up": (),
     "verify": (),
     "views": (),

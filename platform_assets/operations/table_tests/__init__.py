@@ -1,0 +1,1 @@
+"""Tests of tables: rows in, computed by the engine in a lake of their own, rows out."""
