@@ -27,7 +27,7 @@ from platform_assets.report import Report
 
 GROUPS = {
     "Begin": ("demo", "init", "check", "test", "up", "land"),
-    "Look": ("status", "read", "stale", "why", "releases", "release", "views", "verify", "reconcile"),
+    "Look": ("status", "read", "stale", "why", "releases", "release", "views", "verify", "reconcile", "source"),
     "Change": ("refresh", "plan", "stage", "rollback", "withdraw", "reload", "erase"),
     "Decide": ("late", "quarantine", "accept", "breaker"),
     "Operate": ("doctor", "engine", "recover", "outbox", "maintenance", "ledger", "audit", "backup", "restore"),

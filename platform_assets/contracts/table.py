@@ -232,6 +232,8 @@ class Contract:
                 "Declare it on the silver table that reads it; `platform-assets breaker open` stops a raw table, too.",
                 "circuit",
             )
+        for what, todo, wrong in () if self.source is None else self.source.misfits(self):
+            yield self._error(what, todo, wrong)
         is_column = self.voided is None or IDENTIFIER.fullmatch(self.voided)
         if self.voided is not None and not is_column and not words(self.voided) & {*self.column_names}:
             yield self._error(

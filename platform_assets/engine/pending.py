@@ -14,6 +14,7 @@ from platform_assets.contracts import Catalogue, Contract
 from platform_assets.engine.circuits import circuits
 from platform_assets.engine.late.queue import days_due
 from platform_assets.engine.platform import Platform
+from platform_assets.engine.readings import unread_by_table
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import look_at_all, past_of, states_around
 from platform_assets.planning.arrivals import empty_days, missing_days
@@ -156,6 +157,7 @@ class Waiting:
         stale: days that can be recomputed at once, and the fingerprints they would get, by table.
         plan: what a refresh would recompute, why, which days wait for a person, and which circuits it would try.
         missing: ended days without anything that could be taken, though something was to be expected, by raw table.
+        unread: how far sources were read that have something new, by raw table.
     """
 
     files: Mapping[str, tuple[LandedFile, ...]]
@@ -168,6 +170,7 @@ class Waiting:
     stale: Mapping[str, Mapping[date, str]]
     plan: Plan
     missing: Mapping[str, tuple[date, ...]]
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 def waiting(platform: Platform, most_files: int) -> Waiting:
@@ -183,6 +186,7 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
     left = {*plan.by_people, *tables.stopped}
     touched = [contract for contract in platform.catalogue if contract.name not in left]
     listings = {contract: list_arrivals(platform, contract) for contract in touched if contract.source}
+    unread, not_read = unread_by_table(platform, touched)
     pending = [file for listing in listings.values() for file in listing.pending]
     until = newest_to_take(Counter(file.arrival_date for file in pending), most_files)
     files: dict[str, tuple[LandedFile, ...]] = {}
@@ -202,13 +206,14 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
         growing=each_once(problem for listing in listings.values() for problem in listing.growing),
         problems=(
             *filter(None, [landing_problem(platform.settings, platform.catalogue)]),
-            *each_once(problem for listing in listings.values() for problem in listing.problems),
+            *each_once((*not_read, *(problem for listing in listings.values() for problem in listing.problems))),
         ),
         quiet=_without_empty(quiet),
         due=_without_empty({contract.name: days_due(snapshot, contract) for contract in listings}),
         stale={c.name: days for c in touched if (days := stale_through_data(states.get(c.name, {})))},
         plan=plan,
         missing=_without_empty(missing),
+        unread=unread,
     )
 
 

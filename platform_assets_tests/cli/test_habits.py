@@ -28,7 +28,7 @@ MOMENTARY = {
     "outbox list", "outbox retry", "plan approve", "plan cancel", "plan explain", "plan history", "plan new",
     "plan pause", "plan report", "plan resume", "plan status", "quarantine discard", "quarantine list",
     "quarantine show", "read", "release diff", "release pin", "release show", "release unpin", "releases",
-    "stage drop", "stage list", "stage read", "stage show", "stale", "status", "views", "why",
+    "source list", "stage drop", "stage list", "stage read", "stage show", "stale", "status", "views", "why",
 }  # fmt: skip
 """They read the ledger, logs and footers, or print rows as they read them; all others tell how far they are."""
 
@@ -53,6 +53,8 @@ STARTS_NOTHING = sorted(
         "reconcile",
         "release unpin",
         "restore",
+        "source pull",
+        "source verify",
     }
 )
 """Those of which the example can be carried out on what the tests have published, without Spark."""

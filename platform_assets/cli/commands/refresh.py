@@ -33,6 +33,7 @@ from platform_assets.engine.admissions import not_by_sail
 from platform_assets.engine.ingest.aside import refused_files
 from platform_assets.engine.pending import Delivered, delivered, due_tries, each_once
 from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.readings import pull_each
 from platform_assets.engine.results import PublishedMeanwhile, published_meanwhile
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import outlook, plan_steps, scoped_plan
@@ -102,7 +103,12 @@ def refresh(
         request = _request(platform.catalogue, platform.settings, tables or [], days, force=force)
         if only:
             request = _only(platform.catalogue, request, only, stage)
+        takes = request.takes and not (stage or explain)
+        not_read = _read_sources(platform, request) if takes else ()
         ahead = look_ahead(platform, request, stage)
+        if not_read:
+            landed = replace(ahead.landed, problems=each_once((*not_read, *ahead.landed.problems)))
+            ahead = replace(ahead, landed=landed)
         if not as_json:
             print_parts(ahead.parts(platform, explain=explain))
         if explain or ahead.plan.is_empty:
@@ -112,6 +118,16 @@ def refresh(
         author = Author(run=f"refresh-{new_publication()}", why=why)
         result = _execute(platform, author, ahead)
         return _done(platform, ahead, author, result, time.monotonic() - started)
+
+
+def _read_sources(platform: Platform, request: Request) -> tuple[Problem, ...]:
+    """Read what sources of the request have, so that the plan knows of it; return which could not be read."""
+    now = LakeSnapshot.now(platform)
+    days = wanted_days(platform.catalogue, request, now.calendar)
+    tables = [
+        contract for contract in platform.catalogue if days.get(contract.name) and contract.name not in now.stopped
+    ]
+    return pull_each(platform, tables)
 
 
 def _done(platform: Platform, ahead: Ahead, author: Author, result: RefreshResult, seconds: float) -> Report:

@@ -17,6 +17,7 @@ from platform_assets.engine.late.approvals import take_due
 from platform_assets.engine.pending import landed_files, list_arrivals, quiet_days
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.raw import IngestTurn, ingest_turn, settle_moves
+from platform_assets.engine.readings import pull, pull_each
 from platform_assets.engine.results import IngestResult
 from platform_assets.failpoints import failpoint
 from platform_assets.planning.rows_aside import AsideRow, AsideSelection
@@ -44,8 +45,8 @@ def ingest(
 ) -> IngestResult:
     """Take everything pending for a raw table, one ingest at a time.
 
-    That is every file, and then all rows whose day has come since they arrived too far ahead of it: so it makes no
-    difference whether a file was taken before that day or after it.
+    A source that is read is read first. Everything is every file, and then all rows whose day has come since they
+    arrived too far ahead of it: so it makes no difference whether a file was taken before that day or after it.
 
     Args:
         days: days that are asked for; those that their source has not delivered come back as missing.
@@ -59,6 +60,7 @@ def ingest(
     with ingest_turn(platform, contract, author) as turn:
         failpoint("ingest.locked")
         published: dict[date, DayContent] = settle_moves(turn, spark)
+        not_read = pull_each(platform, [contract], pull)
         listing = list_arrivals(platform, contract, until)
         failpoint("ingest.listed")
         inspect_soon(listing.pending)
@@ -93,7 +95,7 @@ def ingest(
         published=published,
         due=due.arrivals if due else (),
         growing=(*listing.growing, *(problem for problem in changed if problem.is_growing)),
-        problems=(*listing.problems, *(problem for problem in changed if not problem.is_growing)),
+        problems=(*not_read, *listing.problems, *(problem for problem in changed if not problem.is_growing)),
         missing=tuple(day for day in sorted(days) if day not in loaded),
         seconds=time.monotonic() - started,
     )

@@ -11,6 +11,7 @@ import dagster as dg
 from platform_assets.contracts import Catalogue, Comparison, Contract
 from platform_assets.engine.circuits import circuits, stopped
 from platform_assets.engine.platform import Platform
+from platform_assets.engine.readings import verify_source
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.errors import PlatformError
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
@@ -27,6 +28,7 @@ from platform_assets.planning.windows import as_named, which
 from platform_assets.quality.baseline import quiet_days
 from platform_assets.quality.deliveries import freshness_finding, overdue_days
 from platform_assets.quality.sides import SidesBeside, facts, key_sentence
+from platform_assets.sources.source import Source
 from platform_assets.words import visible
 
 _SHOWN = 10
@@ -169,14 +171,16 @@ def _result(platform: Platform, contract: Contract, held: Collection[HeldDay]) -
     )
 
 
+_DRIFT = "drift"
 _KEYS_SHOWN = 10
 """Keys of each kind that a result names."""
 
 
 def build_comparisons(catalogue: Catalogue) -> list[dg.AssetChecksDefinition]:
-    """Return checks for the comparisons that contracts declare; nothing where none does."""
+    """Return checks for the comparisons that contracts declare, and with sources that are read; nothing without any."""
     declared = {_key(contract, one): (contract, one) for contract in catalogue for one in contract.comparisons}
-    if not declared:
+    reading = [contract for contract in catalogue if isinstance(contract.source, Source)]
+    if not (declared or reading):
         return []
     specs = [
         dg.AssetCheckSpec(
@@ -188,6 +192,8 @@ def build_comparisons(catalogue: Catalogue) -> list[dg.AssetChecksDefinition]:
         )
         for key, (contract, one) in declared.items()
     ]
+    about = "Each day has what its source has, by count and checksum; what drifted is read again."
+    specs += [dg.AssetCheckSpec(_DRIFT, asset=asset_key(contract.name), description=about) for contract in reading]
 
     @dg.multi_asset_check(
         name="comparisons",
@@ -203,8 +209,39 @@ def build_comparisons(catalogue: Catalogue) -> list[dg.AssetChecksDefinition]:
             for key, asked in declared.items():
                 if key in context.selected_asset_check_keys:
                     yield _compared(opened, spark, *asked)
+            for contract in reading:
+                if dg.AssetCheckKey(asset_key(contract.name), _DRIFT) in context.selected_asset_check_keys:
+                    yield _drift(opened, contract)
 
     return [comparisons]
+
+
+def _drift(platform: Platform, contract: Contract) -> dg.AssetCheckResult:
+    """Compare a raw table with its source; drift is a warning, since the next refresh takes what was read again."""
+    metadata: dict[str, dg.MetadataValue] = {}
+    try:
+        found = verify_source(platform, contract, None, _KEYS_SHOWN)
+    except PlatformError as error:
+        passed, description = False, str(error)
+    else:
+        kinds = ", ".join(f"{number:,} {what}" for what, number in found.keys.items())
+        passed = not found
+        description = f"{kinds}; read again, for the next refresh." if found else "No day differs from the source."
+        metadata = {
+            "days compared": dg.MetadataValue.int(found.days),
+            "days different": dg.MetadataValue.int(len(found.differing)),
+            "keys drifted": dg.MetadataValue.int(sum(found.keys.values())),
+        }
+        if found:
+            metadata["keys"] = listed(f"{one.day} {one.key}: {one.what}" for one in found.examples)
+    return dg.AssetCheckResult(
+        check_name=_DRIFT,
+        asset_key=asset_key(contract.name),
+        passed=passed,
+        severity=dg.AssetCheckSeverity.WARN,
+        description=description,
+        metadata=metadata,
+    )
 
 
 def _key(contract: Contract, declared: Comparison) -> dg.AssetCheckKey:

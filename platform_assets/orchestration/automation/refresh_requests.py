@@ -90,6 +90,7 @@ def work_of(pending: Waiting, versions: Mapping[str, Version]) -> str:
         parts += [f"|{table}|{day}" for day in sorted(days)]
     for table, days in sorted(pending.due.items()):
         parts += [f"|{table}|due {day}" for day in sorted(days)]
+    parts += [f"|{table}|read {position}" for table, position in sorted(pending.unread.items())]
     parts += [f"|{table}|{tried}" for table, tried in sorted(pending.plan.tries.items())]
     parts += [f"|{table}|{version}" for table, version in sorted(versions.items())]
     return hashlib.sha256("".join(parts).encode()).hexdigest()[:32]
@@ -155,6 +156,8 @@ def describe_work(pending: Waiting) -> str:
         count = sum(map(len, pending.files.values()))
         dates = {table: [file.arrival_date for file in files] for table, files in pending.files.items()}
         parts.append(f"{counted(count, 'file')} landed ({_by_table(dates)})")
+    if pending.unread:
+        parts.append(f"sources to read ({', '.join(sorted(pending.unread))})")
     if pending.left:
         parts.append(f"{pending.left:,} more of newer dates, left for the next run")
     if pending.due:
@@ -232,9 +235,10 @@ def late_data(context: dg.SensorEvaluationContext, platform: PlatformResource) -
         pending = replace(waiting(opened, opened.settings.files_per_run), quiet={})
         work = work_of(pending, opened.versions)
     message = "; ".join(filter(None, (describe(pending), describe_waiting(pending.plan))))
-    if not (pending.files or pending.due or pending.stale or pending.plan.tries):
+    takes = pending.files or pending.unread or pending.due
+    if not (takes or pending.stale or pending.plan.tries):
         return dg.SkipReason(message)
-    if others and not (pending.files or pending.due):
+    if others and not takes:
         return dg.SkipReason(f"{message}; run {others[0].run_id} may be computing them")
     tries = earlier_tries(context.instance, work)
     if left_s := pause_left_s(tries):
@@ -261,7 +265,8 @@ def daily(context: dg.ScheduleEvaluationContext, platform: PlatformResource) -> 
     parts = (f"up to {ended}: {describe(pending)}", missing, describe_waiting(pending.plan))
     message = "; ".join(filter(None, parts))
     context.log.info(message)
-    if not (pending.files or pending.due or pending.stale or pending.quiet or pending.plan.tries):
+    takes = pending.files or pending.unread or pending.due
+    if not (takes or pending.stale or pending.quiet or pending.plan.tries):
         return dg.SkipReason(message)
     for run in unfinished_refreshes(context.instance):
         if run.tags.get(WORK_TAG) == work:

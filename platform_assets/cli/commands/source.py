@@ -1,0 +1,111 @@
+"""`source`: databases and other sources that are read, rather than deliver: what waits, reading, and drift."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from platform_assets.cli.console import opened_platform, parse_days, platform_to_look
+from platform_assets.cli.options import Days, DryRun
+from platform_assets.cli.progress import telling
+from platform_assets.engine.readings import pull_alone, unread, verify_source
+from platform_assets.planning.windows import which
+from platform_assets.progress import meanwhile
+from platform_assets.report import Note, Part, Points, Report, Table
+from platform_assets.sources.source import Drift, Source, SourceError
+from platform_assets.words import counted
+
+source = typer.Typer(
+    help="Databases and other sources that are read: what waits, read it, prove that nothing drifted.",
+    no_args_is_help=True,
+)
+
+_RawTable = Annotated[str, typer.Argument(help="raw.<table>.")]
+
+
+@source.command("list")
+def list_() -> Report:
+    """Show how far each source was read and what waits there; exit code 1 if one cannot be read."""
+    shown: list[dict[str, Any]] = []
+    with platform_to_look() as platform:
+        for contract in platform.catalogue:
+            if isinstance(contract.source, Source):
+                try:
+                    waits = unread(platform, contract)
+                    shown.append({"table": contract.name, "rows": waits.rows, "what": waits.what, "problem": ""})
+                except SourceError as error:
+                    problem = f"{error.what} {error.todo}"
+                    shown.append({"table": contract.name, "rows": None, "what": "", "problem": problem})
+    return Report(_list_parts(shown), {"sources": shown}, any(row["problem"] for row in shown))
+
+
+def _list_parts(shown: list[dict[str, Any]]) -> Iterator[Part]:
+    if not shown:
+        yield "No table has a source that is read; files are delivered to the landing area: `platform-assets status`."
+        return
+    names = ("table", "rows that wait", "how far")
+    rows = [(row["table"], "?" if row["rows"] is None else f"{row['rows']:,}", row["what"]) for row in shown]
+    yield Table("Sources", names, rows, ("rows that wait",), ("table",))
+    yield from (Note("red", "not read", row["problem"]) for row in shown if row["problem"])
+
+
+@source.command()
+def pull(table: _RawTable) -> Report:
+    """Read what is new into files of the landing folder; `refresh` does so by itself, and takes them."""
+    with opened_platform() as platform, telling("source") as progress:
+        contract = platform.catalogue[table]
+        with meanwhile(progress, "reading the source"):
+            files = pull_alone(platform, contract)
+    if files:
+        said = f"{counted(files, 'file')} of {table} wait for `platform-assets refresh`."
+        return Report([Note("green", "read", said)], {"table": table, "files": files})
+    return Report([Note("green", "nothing new", f"for {table}.")], {"table": table, "files": 0})
+
+
+@source.command()
+def verify(
+    table: _RawTable,
+    days: Days = None,
+    limit: Annotated[int, typer.Option(min=0, help="Most keys to name.")] = 20,
+    dry_run: DryRun = False,
+) -> Report:
+    """Compare each day of raw with the source by count and checksum; read again what drifted, deletes as voids.
+
+    `refresh` takes what was read. Exit code 1 if anything drifted.
+    """
+    with opened_platform() as platform, telling("source") as progress:
+        chosen = None if days is None else parse_days(days, platform.settings)
+        contract = platform.catalogue[table]
+        with meanwhile(progress, "comparing with the source"):
+            found = verify_source(platform, contract, chosen, limit, repair=not dry_run)
+    data = {
+        "table": table,
+        "days": found.days,
+        "differing": found.differing,
+        "drifted": found.keys,
+        "keys": [one._asdict() for one in found.examples],
+        "waiting": found.waiting,
+        "undated": found.undated,
+        "read_again": bool(found.repair) and not dry_run,
+    }
+    return Report(_drift_parts(table, found, dry_run=dry_run), data, bool(found))
+
+
+def _drift_parts(table: str, found: Drift, *, dry_run: bool) -> Iterator[Part]:
+    days = counted(found.days, "day")
+    if not found:
+        yield Note("green", "no drift", f"{table} has what its source has, on {days}.")
+    else:
+        kinds = ", ".join(f"{number:,} {what}" for what, number in found.keys.items())
+        yield Note("red", "drifted", f"{kinds}; {which(found.differing)} of {days} differ")
+        yield Points([f"{one.day} {one.key}: {one.what}" for one in found.examples], quoted=True)
+        rest = sum(found.keys.values()) - len(found.examples)
+        if rest > 0:
+            yield f"and {rest:,} more: --limit"
+        yield "Nothing was read again." if dry_run else "They were read again; `platform-assets refresh` takes them."
+    if found.waiting:
+        yield f"{counted(found.waiting, 'key')} differ because they were not read yet, or were refused."
+    if found.undated:
+        yield f"{counted(found.undated, 'row')} of the source have no day of the years 1 to 9999."

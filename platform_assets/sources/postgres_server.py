@@ -1,0 +1,341 @@
+"""A PostgreSQL database that is only read: connection, limits, snapshot, and what is wrong, by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from platform_assets.contracts import Contract
+from platform_assets.lakehouse.errors import driver_message
+from platform_assets.sources.source import SourceError
+from platform_assets.sources.taken import quoted
+
+if TYPE_CHECKING:
+    import psycopg
+    from sqlalchemy import URL
+
+    Connection = psycopg.Connection[tuple[Any, ...]]
+
+_LEAST_VERSION = 140_000
+_CONNECT_S = 15
+_SETTINGS = {
+    "default_transaction_read_only": "on",
+    "lock_timeout": "30s",
+    "idle_in_transaction_session_timeout": "300s",
+    "row_security": "off",  # rows that a policy hides raise an error, rather than look deleted
+    "search_path": "pg_catalog",
+    "TimeZone": "UTC",
+    "DateStyle": "ISO, YMD",
+    "IntervalStyle": "iso_8601",
+    "extra_float_digits": "1",
+}
+_REMEDIES = {
+    "42501": "GRANT SELECT on the table and USAGE on its schema to the role:",
+    "57014": "Allow more time for a statement, or index the watermark:",
+    "55P03": "Run the same again when the change of the table is over:",
+}
+"""What to do about an error, by its code."""
+_NUMBERS = {"int2", "int4", "int8", "numeric"}
+_READ_AS = {
+    "long": _NUMBERS,
+    "int": _NUMBERS,
+    "decimal": _NUMBERS | {"float4", "float8"},
+    "double": _NUMBERS | {"float4", "float8"},
+    "boolean": {"bool"},
+    "date": {"date"},
+    "timestamp": {"timestamp", "timestamptz", "date"},
+}
+_HASHED = _NUMBERS | {"float4", "float8", "bool", "date", "timestamp", "timestamptz", "uuid"}
+
+
+@dataclass(frozen=True)
+class Access:
+    """How to reach a table, and within which limits.
+
+    Args:
+        table: `schema.table`, or a view.
+        watermark: the column with the time of a row's last change.
+        url_env: the environment variable with the URL.
+        minutes: that one statement may take.
+    """
+
+    table: str
+    watermark: str
+    url_env: str
+    minutes: int
+
+    @property
+    def sql_name(self) -> str:
+        """The table in SQL."""
+        return ".".join(map(quoted, self.table.split(".")))
+
+    @contextmanager
+    def open(self) -> Iterator[Connection]:
+        """Connect for reading, each statement a transaction of its own.
+
+        Raises:
+            SourceError: nothing is known of where, or the server refuses, goes away or is too slow; without secrets.
+        """
+        try:
+            import psycopg
+        except ImportError:
+            raise self._error(
+                "cannot be read without its client",
+                "Install it: uv sync --inexact --extra postgres, or pip install 'platform-assets[postgres]'.",
+            ) from None
+        address = self._address()
+        try:
+            with psycopg.connect(
+                address.render_as_string(hide_password=False),
+                autocommit=True,
+                prepare_threshold=None,
+                connect_timeout=_CONNECT_S,
+                client_encoding="utf8",
+                application_name="platform-assets",
+            ) as connection:
+                for name, value in {**_SETTINGS, "statement_timeout": f"{self.minutes}min"}.items():
+                    connection.execute("SELECT set_config(%s, %s, false)", [name, value])
+                yield connection
+        except psycopg.Error as error:
+            todo = _REMEDIES.get(error.sqlstate or "", "Nothing of this was taken; run the same again, or correct")
+            raise self._error(
+                f"was not read: {driver_message(error, address)}",
+                f"{todo} {self.table}, {self.url_env}, statement_minutes={self.minutes}.",
+            ) from None
+
+    def _error(self, what: str, todo: str) -> SourceError:
+        return SourceError(f"The table {self.table} of PostgreSQL ({self.url_env}) {what}.", todo)
+
+    def _address(self) -> URL:
+        from sqlalchemy import make_url
+        from sqlalchemy.exc import ArgumentError
+
+        try:
+            address = make_url(os.environ.get(self.url_env, "").strip())
+            is_known = address.drivername in ("postgresql", "postgres")
+        except (ArgumentError, ValueError):
+            address, is_known = None, False
+        if address is None or not is_known:
+            raise self._error(
+                f"is where the environment variable {self.url_env} says, which has no URL of PostgreSQL",
+                f"Set {self.url_env}='postgresql://reader:password@host/database?sslmode=verify-full', with special "
+                "characters of the password percent-encoded.",
+            )
+        return address
+
+    def bound(self, connection: Connection, before: datetime | None) -> Bound:
+        """Return up to which moment all rows can be seen: the start of the oldest transaction that is still open.
+
+        To be asked before a snapshot is taken, or a transaction that ends in between would be overlooked.
+
+        Args:
+            before: up to where the table was read.
+
+        Raises:
+            SourceError: this role or server cannot tell.
+        """
+        one = connection.execute(
+            "SELECT clock_timestamp(), current_user::text, pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'), "
+            "pg_is_in_recovery(), current_setting('server_version_num')::int"
+        ).fetchone()
+        assert one is not None
+        now, role, sees_all, is_standby, version = one
+        if version < _LEAST_VERSION:
+            raise self._error(f"is on a server of version {version // 10_000}", "Version 14 or later can be read.")
+        if is_standby:
+            raise self._error(
+                "is on a standby, where open transactions of the primary cannot be seen", "Name the primary."
+            )
+        if not sees_all:
+            raise self._error(
+                f"cannot be read as the role {role}: it does not see when transactions of others began, and could "
+                "overlook what they write",
+                f"GRANT pg_read_all_stats TO {role};",
+            )
+        prepared = connection.execute(
+            "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() ORDER BY prepared LIMIT 1"
+        ).fetchone()
+        if prepared:
+            held = f"the prepared transaction {prepared[0]!r}"
+            if before is None:
+                raise self._error(f"cannot be read first beside {held}", "Commit it or roll it back.")
+            return Bound(now, before, held)
+        oldest = connection.execute(
+            "SELECT xact_start FROM pg_stat_activity WHERE datname = current_database() AND xact_start IS NOT NULL AND "
+            "pid <> pg_backend_pid() AND backend_type NOT IN ('autovacuum worker', 'parallel worker', 'walsender') "
+            "ORDER BY 1 LIMIT 1"
+        ).fetchone()
+        if oldest and oldest[0] < now:
+            return Bound(now, max(oldest[0], before or oldest[0]), f"a transaction open since {oldest[0]:%H:%M:%S} UTC")
+        return Bound(now, max(now, before or now))
+
+    def types(self, connection: Connection, contract: Contract, own: Mapping[str, str]) -> Types:
+        """Return how the columns of a contract are read from the table.
+
+        Args:
+            own: columns of the contract that each reading adds.
+
+        Raises:
+            SourceError: the table is not there or may not be read, lacks a column, or has another type or key.
+        """
+        found = connection.execute(
+            "SELECT c.oid, c.relkind::text, has_table_privilege(c.oid, 'SELECT') FROM pg_class c "
+            "WHERE c.oid = to_regclass(%s)",
+            [self.sql_name],
+        ).fetchone()
+        if found is None:
+            raise self._error("is not there", "Correct `table` of the source, as schema.table.")
+        oid, kind, may_read = found
+        if not may_read:
+            raise self._error("may not be read by this role", f"GRANT SELECT ON {self.table} TO it.")
+        there: dict[str, str] = dict(
+            connection.execute(
+                "SELECT a.attname::text, CASE WHEN t.typelem <> 0 AND t.typlen = -1 THEN 'array' "
+                "WHEN t.typtype = 'd' THEN b.typname::text ELSE t.typname::text END FROM pg_attribute a "
+                "JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_type b ON b.oid = t.typbasetype "
+                "WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped",
+                [oid],
+            ).fetchall()
+        )
+        columns = [column for column in contract.columns if column.name not in own]
+        if missing := [column.name for column in columns if column.name not in there]:
+            raise self._error(
+                f"has no column {', '.join(missing)}",
+                f"It has {', '.join(there)}; correct the contract of {contract.name}, or read a view with its names.",
+            )
+        for column in columns:
+            type_ = there[column.name]
+            if column.type == "string" and type_ != "bytea":
+                continue
+            if type_ not in _READ_AS.get(column.type.partition("(")[0], ()) or column.epoch:
+                raise self._error(
+                    f"has {column.name} as {type_}, which does not become {column.type}",
+                    f"Declare it with another type in {contract.name}, or read a view that casts it.",
+                )
+        if kind in ("r", "p"):
+            self._expect_key(connection, oid, contract)
+        return Types({column.name: there[column.name] for column in columns}, contract, self)
+
+    def _expect_key(self, connection: Connection, oid: int, contract: Contract) -> None:
+        unique = connection.execute(
+            "SELECT array_agg(a.attname::text ORDER BY a.attnum) FROM pg_index i JOIN pg_attribute a "
+            "ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey[0:i.indnkeyatts-1]) "
+            "WHERE i.indrelid = %s AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL "
+            "GROUP BY i.indexrelid, i.indisprimary ORDER BY i.indisprimary DESC, i.indexrelid",
+            [oid],
+        ).fetchall()
+        if not any({*names} <= {*contract.key} for (names,) in unique):
+            has = f"its key is ({', '.join(unique[0][0])})" if unique else "no key or unique index keeps its rows apart"
+            raise self._error(
+                f"may have several rows for one ({', '.join(contract.key)}): {has}",
+                f"Correct the key of {contract.name}, or add the unique index; another key needs another raw table.",
+            )
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Up to where a table can be read.
+
+    Args:
+        now: the server's clock.
+        upto: rows with an older watermark are all there.
+        held_by: what keeps it behind the clock; empty if nothing does.
+    """
+
+    now: datetime
+    upto: datetime
+    held_by: str = ""
+
+
+@dataclass(frozen=True)
+class Types:
+    """The types of a table's columns, by name, and the SQL that follows from them."""
+
+    of: Mapping[str, str]
+    contract: Contract
+    access: Access
+
+    def rows(self) -> str:
+        """Return what selects all rows: columns as text, hash, watermark as a moment if it is one, day."""
+        name = quoted(self.access.watermark)
+        mark = f"CASE WHEN isfinite({name}) AND {name} >= '0001-01-01' THEN {self.moment(self.access.watermark)} END"
+        shown = ", ".join([*map(self.text, self.of), self.hash(), mark, f"({self.day()})::text"])
+        return f"SELECT {shown} FROM {self.access.sql_name}"
+
+    def between(self, *, first: bool) -> str:
+        """Return the condition of rows of a reading, with the parameters `since` and `upto`; `first` has no `since`."""
+        name = quoted(self.access.watermark)
+        is_moment = self.of[self.access.watermark] == "timestamptz"
+        as_stored = "" if is_moment else f" AT TIME ZONE '{self.zone(self.access.watermark)}'"
+        upto, since = (f"(%({bound})s::timestamptz{as_stored})" for bound in ("upto", "since"))
+        if first:
+            return f"({name} < {upto} OR {name} IS NULL)"
+        return f"{name} >= {since} AND {name} < {upto}"
+
+    def has_key(self) -> str:
+        """Return the condition of rows with given keys, with the parameters `key_0` and so on, of texts."""
+        names = self.contract.key
+        as_is = [self.of[name] in _HASHED for name in names]
+        ours = [quoted(name) if known else f"{quoted(name)}::text" for name, known in zip(names, as_is, strict=True)]
+        kinds = [self.of[name] if known else "text" for name, known in zip(names, as_is, strict=True)]
+        given = ", ".join(f"unnest(%(key_{n})s::text[])::{kind}" for n, kind in enumerate(kinds))
+        return f"({', '.join(ours)}) IN (SELECT {given})"
+
+    def text(self, name: str) -> str:
+        """Return what a reading writes of a column."""
+        if self.of[name] == "array":
+            return f"to_json({quoted(name)})"
+        return quoted(name)
+
+    def hash(self) -> str:
+        """Return a 64-bit hash of the content of a row. Equal numbers of other digits (1.0 and 1.00) hash equally."""
+        return f"hash_record_extended(ROW({', '.join(map(self._hashed, sorted(self.of)))}), 0)"
+
+    def moment(self, name: str) -> str:
+        """Return a time as the server's type with a time zone."""
+        if self.of[name] == "timestamptz":
+            return quoted(name)
+        return f"({quoted(name)}::timestamp AT TIME ZONE '{self.zone(name)}')"
+
+    def day(self) -> str:
+        """Return the day of a row, in UTC."""
+        name = self.contract.event_time
+        assert name is not None
+        if self.contract.column(name).type == "date":
+            return quoted(name)
+        return f"({self.moment(name)} AT TIME ZONE 'UTC')::date"
+
+    def zone(self, name: str) -> str:
+        """Return the time zone of a column without one."""
+        return self.contract.column(name).zone or "UTC"
+
+    def _hashed(self, name: str) -> str:
+        if self.of[name] in _HASHED:
+            return quoted(name)
+        return f'{self.text(name)}::text COLLATE "C"'
+
+    def is_local(self, name: str) -> bool:
+        """Return whether the clocks of a zone, which are put back once a year, count the times of a column."""
+        return self.of[name] != "timestamptz" and self.zone(name) != "UTC"
+
+
+@contextmanager
+def snapshot(connection: Connection) -> Iterator[None]:
+    """Have all statements see one moment, and be able to write nothing."""
+    with connection.transaction():
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        yield
+
+
+def copy_to(connection: Connection, query: str, file: Path, values: Mapping[str, object] | None = None) -> int:
+    """Append the rows of a query to a file as CSV, as they come, and return how many they are."""
+    with connection.cursor() as cursor:
+        with cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT csv)".encode(), values) as copy, file.open("ab") as csv:
+            for block in copy:
+                csv.write(block)
+        return cursor.rowcount

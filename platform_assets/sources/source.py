@@ -1,0 +1,155 @@
+"""A source that is read, rather than one that delivers: each reading becomes files of its landing folder.
+
+So everything that ingest does with files (refused rows, the late queue, audits, replays) holds for what was read. How
+far a source was read is in the names of these files, and so in raw's publications: the position advances with the rows.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import NamedTuple
+
+from platform_assets.contracts import Contract, ContractError, LandingFiles
+from platform_assets.errors import PlatformError
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.releases import Release
+
+
+class SourceError(PlatformError):
+    """A source cannot be read."""
+
+
+@dataclass(frozen=True)
+class SoFar:
+    """How far a source was read for a raw table.
+
+    Args:
+        position: of the newest reading that raw has whole; empty before the first.
+        positions: of all readings that raw has, and of those of which it has a part.
+        today: the newest arrival date that there can be.
+        withdrawn: arrivals whose rows count no more.
+        publications: that took readings, each with the position of the newest in it.
+    """
+
+    position: str
+    positions: frozenset[str]
+    today: date
+    lake: Lake
+    release: Release
+    withdrawn: frozenset[str] = frozenset()
+    publications: Mapping[str, str] = field(default_factory=dict)
+
+
+class Waits(NamedTuple):
+    """What was not read yet: rows, counted up to a bound (None if unknown), and for a person how far it was read."""
+
+    rows: int | None
+    what: str
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read.
+
+    Args:
+        position: how far, in letters, digits, `_` and `-`, at most 80 of them. It identifies the reading.
+        files: in a landing format, by arrival date; each date has at least one.
+        until: arrival dates before this one are complete: those without a file had nothing.
+    """
+
+    position: str
+    files: Mapping[date, Sequence[Path]]
+    until: date
+
+
+class DriftedKey(NamedTuple):
+    """A key of which raw has other content than the source."""
+
+    day: date
+    key: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How a raw table compares with its source.
+
+    Args:
+        days: compared.
+        differing: days whose count or checksum differs.
+        keys: how many drifted: `changed` without their watermark, `back-dated`, `deleted`, or `moved` to another day.
+        examples: some of these.
+        waiting: keys that differ because they were not read yet, or were refused.
+        undated: rows of the source that have no day.
+        repair: what reads the drifted keys again, with deletes as voids; None where nothing drifted.
+    """
+
+    days: int
+    differing: tuple[date, ...] = ()
+    keys: Mapping[str, int] = field(default_factory=dict)
+    examples: tuple[DriftedKey, ...] = ()
+    waiting: int = 0
+    undated: int = 0
+    repair: Reading | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.keys)
+
+
+@dataclass(frozen=True)
+class Source(LandingFiles):
+    """Declare a source that is read; a source of your own is a subclass with two methods, as docs/own-source.md shows.
+
+    Args:
+        folder: where its readings become files, below the landing root. One raw table reads it.
+    """
+
+    def _problems(self) -> Iterator[ContractError]:
+        yield from super()._problems()
+        if self.complete is not None or self.order not in (None, "name"):
+            yield ContractError(
+                f"The source {self.folder!r} is read, and its files are complete and in order as they are named.",
+                "Leave out `complete` and `order`.",
+                field="complete",
+            )
+
+    @abstractmethod
+    def waits(self, contract: Contract, so_far: SoFar) -> Waits:
+        """Return what was not read yet, at little cost: every tick of the sensor asks.
+
+        Raises:
+            SourceError: the source cannot be read.
+        """
+        raise NotImplementedError
+
+    @abstractmethod
+    def read(self, contract: Contract, so_far: SoFar, folder: Path) -> Reading | None:
+        """Read what is new since a position, whole, into files of an empty folder.
+
+        Returns:
+            The reading; None if nothing is new.
+
+        Raises:
+            SourceError: the source cannot be read; nothing of the reading is taken.
+        """
+        raise NotImplementedError
+
+    def drift(self, contract: Contract, so_far: SoFar, folder: Path, days: Iterable[date] | None, most: int) -> Drift:
+        """Compare what raw has with the source, day by day.
+
+        Args:
+            folder: empty; for the repair.
+            days: only these; all by default.
+            most: how many keys to name.
+
+        Raises:
+            SourceError: the source cannot be read, or not be compared.
+        """
+        raise SourceError(
+            f"The source of {contract.name} cannot be compared with it.",
+            "A source that can has the method `drift`, as a PostgresTable.",
+        )

@@ -1,0 +1,133 @@
+"""The rows that raw has of a source, in DuckDB: the newest version of each key and day, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from platform_assets.contracts import DAY, Contract
+from platform_assets.contracts.rules import refused_table
+from platform_assets.lakehouse.reading import dataset
+from platform_assets.records.raw_rows import ERASED, WITHDRAWAL
+from platform_assets.sources.source import SoFar
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow.dataset as ds
+
+_SETTINGS = {
+    "memory_limit": "'1GB'",
+    "threads": "2",
+    "preserve_insertion_order": "false",
+    "partitioned_write_flush_threshold": "100000",
+    "TimeZone": "'UTC'",
+}
+_ORDER = ("_arrival_date", "_file_order", "_place")
+
+
+@contextmanager
+def scratch(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a database for what does not fit into memory; it is gone again afterwards.
+
+    Args:
+        folder: empty, and on a disk with room for what is compared.
+    """
+    import duckdb
+
+    connection = duckdb.connect(str(folder / "scratch.duckdb"))
+    try:
+        for name, value in _SETTINGS.items():
+            connection.execute(f"SET {name} = {value}")
+        yield connection
+    finally:
+        connection.close()
+        (folder / "scratch.duckdb").unlink(missing_ok=True)
+
+
+def quoted(name: str) -> str:
+    """Return a column's name in DuckDB's or PostgreSQL's SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def add_current(
+    connection: duckdb.DuckDBPyConnection,
+    contract: Contract,
+    so_far: SoFar,
+    columns: Collection[str],
+    days: Collection[date] | None = None,
+    is_newer: Callable[[str], bool] = lambda publication: True,
+) -> None:
+    """Add the table `current`: the newest version of each key and day that raw has, or that waits in the late queue.
+
+    Args:
+        columns: of the contract, besides key and day.
+        days: only these; all by default.
+        is_newer: whether a publication may have versions of interest; the others are not opened.
+    """
+    order = (*contract.versioned_by, *_ORDER)
+    wanted = dict.fromkeys((DAY, *contract.key, *columns, "_kind", "_arrival", *order))
+    types = {name: contract.column(name).type for name in wanted if name in contract.column_names}
+    shown = [
+        f"make_timestamptz(epoch_us({quoted(name)})) AS {quoted(name)}"
+        if types.get(name) == "timestamp"
+        else quoted(name)
+        for name in wanted
+    ]
+    parts = []
+    for number, table in enumerate((contract.name, contract.name.replace("raw.", "late.", 1))):
+        if (rows := _rows(so_far, table, days, is_newer)) is not None:
+            connection.register(f"rows_{number}", rows)
+            parts.append(f"SELECT {', '.join(shown)} FROM rows_{number}")
+    connection.execute("CREATE TEMP TABLE withdrawn (path VARCHAR)")
+    connection.executemany("INSERT INTO withdrawn VALUES (?)", [("",), *((path,) for path in so_far.withdrawn)])
+    if not parts:
+        none = ", ".join(f"CAST(NULL AS {_duck(types.get(name, ''), name)}) AS {quoted(name)}" for name in wanted)
+        parts.append(f"SELECT {none} WHERE false")
+    key = ", ".join(map(quoted, (DAY, *contract.key)))
+    newest = ", ".join(f"{quoted(name)} DESC NULLS LAST" for name in order)
+    connection.execute(
+        f"CREATE TABLE current AS SELECT {', '.join(map(quoted, (DAY, *contract.key, *columns, '_kind')))} "
+        f"FROM ({' UNION ALL BY NAME '.join(parts)}) "
+        f"WHERE _kind NOT IN ('{WITHDRAWAL}', '{ERASED}') AND _arrival NOT IN (FROM withdrawn) "
+        f"QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY {newest}) = 1"
+    )
+
+
+def add_refused(connection: duckdb.DuckDBPyConnection, contract: Contract, so_far: SoFar, name: str) -> None:
+    """Add the table `refused`: a column of rows that were refused, and would be a second time."""
+    rows = _rows(so_far, refused_table(contract.name), None, lambda publication: True)
+    connection.execute("CREATE TABLE refused (value BIGINT)")
+    if rows is not None:
+        connection.register("refused_rows", rows)
+        found = f"""regexp_extract(_payload, '"{name}":"?(-?[0-9]+)', 1)"""
+        connection.execute(f"INSERT INTO refused SELECT TRY_CAST({found} AS BIGINT) FROM refused_rows")
+
+
+def _rows(
+    so_far: SoFar, table: str, days: Collection[date] | None, is_newer: Callable[[str], bool]
+) -> ds.Dataset | None:
+    import pyarrow.dataset as ds
+
+    if table not in so_far.release.versions:
+        return None
+    found = dataset(so_far.lake, table, days, so_far.release)
+    root = f"/{table.replace('.', '/')}/"
+    files = [each for each in found.get_fragments() if is_newer(each.path.rpartition(root)[2].partition("/")[0])]
+    return ds.FileSystemDataset(files, found.schema, found.format, found.filesystem)
+
+
+_DUCK = {"long": "BIGINT", "int": "INTEGER", "string": "VARCHAR", "timestamp": "TIMESTAMPTZ"}
+
+
+def _duck(type_: str, name: str) -> str:
+    if name == DAY or name == "_arrival_date":
+        return "DATE"
+    return _DUCK.get(type_, type_.upper()) if type_ else "BIGINT" if name == "_place" else "VARCHAR"
+
+
+def duck_type(contract: Contract, name: str) -> str:
+    """Return the type that a column of a contract has in `current`."""
+    return _duck(contract.column(name).type, name)
