@@ -19,6 +19,7 @@ from platform_assets.contracts.checks import (
 from platform_assets.contracts.columns import Column
 from platform_assets.contracts.domain import Catalogue, Domain, Exposure
 from platform_assets.contracts.errors import ContractError, UnknownTableError
+from platform_assets.contracts.files import Csv
 from platform_assets.contracts.kinds import compare, exists, in_range, length, matches, not_null, one_of, unique
 from platform_assets.contracts.landing import LandingFiles
 from platform_assets.contracts.rules import Rule
@@ -57,6 +58,7 @@ __all__ = [
     "Comparison",
     "Contract",
     "ContractError",
+    "Csv",
     "Domain",
     "EveryDays",
     "Exposure",

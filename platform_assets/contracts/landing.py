@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from platform_assets.contracts.errors import ContractError, check_declaration
+from platform_assets.contracts.files import Csv
 
 Format = Literal["parquet", "csv", "json"]
 """How a file holds its rows. Code that depends on it has a case for each, which the type checker holds."""
@@ -22,15 +23,24 @@ FORMATS: Mapping[str, Format] = {
 }
 """What an ending says of a file, in small letters."""
 
-COMPRESSED = ".gz"
-"""What follows the ending of a text file that is compressed with gzip."""
+COMPRESSIONS: Mapping[str, str] = {".gz": "gzip", ".zst": "zstandard", ".bz2": "bzip2", ".zip": "zip"}
+"""What may follow the ending of a text file, and what it says of its content."""
 
 
-def format_of(name: str) -> Format | None:
-    """Return how a file of this name holds its rows; None if its ending says nothing of that."""
-    stem = name.lower()
-    kind = FORMATS.get(PurePosixPath(stem.removesuffix(COMPRESSED)).suffix)
-    return None if kind == "parquet" and stem.endswith(COMPRESSED) else kind
+def without_compression(name: str) -> str:
+    """Return a file's name without the ending that says how it is compressed."""
+    return name[: -len(ending)] if (ending := PurePosixPath(name).suffix).lower() in COMPRESSIONS else name
+
+
+def format_of(name: str, source: LandingFiles | None = None) -> Format | None:
+    """Return how a file of this name holds its rows; None if neither its ending nor its source says so."""
+    small = name.lower()
+    stem = without_compression(small)
+    endings = source.csv.endings if source and source.csv else ()
+    if any(each.endswith(endings) and each not in endings for each in (small, stem)):
+        return "csv"
+    known = FORMATS.get(PurePosixPath(stem).suffix)
+    return None if known == "parquet" and stem != small else known
 
 
 _MARKER = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -62,6 +72,9 @@ class LandingFiles:
         replaces: `days` if the source delivers whole days: only the rows of a day's newest arrival date count. `table`
             if each arrival date brings a snapshot of the whole table: days that the newest snapshot lacks become empty.
             By default rows of all arrivals count, and the newest version of a key wins.
+        csv: how CSV files are written; by default as RFC 4180 says, in UTF-8, with commas and a header.
+        records: where the array of objects is within one JSON document, as `("data", "items")`. By default each line is
+            an object, or the file is an array of them.
     """
 
     folder: str
@@ -69,6 +82,8 @@ class LandingFiles:
     order: str | None = None
     resent: Literal["replay", "anew"] = "replay"
     replaces: Literal["days", "table"] | None = None
+    csv: Csv | None = None
+    records: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_declaration(self, f"The source {self.folder!r}", self._problems)
@@ -95,12 +110,13 @@ class LandingFiles:
             )
         if self.complete is None:
             return
-        is_delivery = "." + self.complete.rpartition(".")[2].lower() in {*FORMATS, COMPRESSED}
+        taken = {*FORMATS, *COMPRESSIONS, *(self.csv.endings if self.csv else ())}
+        is_delivery = "." + self.complete.rpartition(".")[2].lower() in taken
         if not _MARKER.fullmatch(self.complete) or not self.complete.strip(".") or is_delivery:
             yield ContractError(
                 f"The source {self.folder!r} cannot have {self.complete!r} as its completion marker.",
                 "Name a file such as _SUCCESS, or an ending such as .done, of letters, digits, dots, hyphens and "
-                f"underscores, which is not that of a delivery ({', '.join([*FORMATS, COMPRESSED])}).",
+                f"underscores, which is not that of a delivery ({', '.join([*FORMATS, *COMPRESSIONS])}).",
                 field="complete",
             )
 

@@ -22,7 +22,7 @@ from platform_assets.contracts.checks import (
     Settled,
     settled_problems,
 )
-from platform_assets.contracts.columns import IDENTIFIER, Column, words
+from platform_assets.contracts.columns import IDENTIFIER, Column, is_zone, place_problems, words
 from platform_assets.contracts.errors import ContractError, Days, check_declaration, wrong_among
 from platform_assets.contracts.landing import LandingFiles
 from platform_assets.contracts.rules import Rule, declared_rule_problems
@@ -46,7 +46,7 @@ Layer = Literal["raw", "silver", "gold"]
 LAYERS: tuple[Layer, ...] = ("raw", "silver", "gold")
 
 DAY = "event_date"
-"""The partition column of every table: the event date in UTC, never null."""
+"""The partition column of every table: the event date, in UTC or the `day_zone` of the raw table, never null."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,9 @@ class Contract:
         inputs: what the transform reads. A raw table has none. A silver table has one raw table, read on the same day,
             and may have silver tables read as of the day, for its rules only.
         source: where arrivals of a raw table come from.
-        event_time: the raw column (timestamp or date) whose UTC date is the day.
+        event_time: the raw column (timestamp or date) whose date is the day: its UTC date, or that in `day_zone`.
+        day_zone: the time zone of a shop whose local dates are the days, as `Europe/Berlin`: some have 23 or 25 hours.
+            How late a row is, and what windows read, follows from these days; what "today" is stays UTC.
         updated_at: the raw column that orders the versions of a key, or several, the most significant first:
             timestamps, dates or whole numbers. If they are equal or absent, docs/versions.md says which version
             counts.
@@ -160,6 +162,7 @@ class Contract:
     circuit: Circuit = field(default_factory=Circuit)
     code_version: str | None = None
     separable_by: tuple[str, ...] = ()
+    day_zone: str | None = None
 
     def __post_init__(self) -> None:
         check_declaration(self, f"The contract of {self.name}", self._problems, self.name)
@@ -211,6 +214,9 @@ class Contract:
                 "Leave out `moves_within_days`: a source that brings both days whole has moved the record itself.",
                 "moves_within_days",
             )
+        yield from place_problems(
+            self.name, self.columns, self.source.csv.columns if self.source and self.source.csv else ()
+        )
         if self.deep_restatement_days is not None and self.deep_restatement_days <= self.restatement_window_days:
             yield self._error(
                 f"restates {self.deep_restatement_days} days deep, which its restatement window of "
@@ -253,6 +259,16 @@ class Contract:
                     "Declare it so.",
                     name,
                 )
+        if self.day_zone is not None and (
+            not is_zone(self.day_zone)
+            or (self.event_time in self.column_names and self.column(self.event_time).type == "date")
+        ):
+            yield self._error(
+                f"has day_zone={self.day_zone!r} for the days of {self.event_time!r}",
+                "Name a zone of the IANA database, as Europe/Berlin, for an event time that is a timestamp; a date is "
+                "a day already.",
+                "day_zone",
+            )
         for column in self.columns:
             is_needed = column.name in self.needed and not (column.name == self.event_time and self.takes_undated)
             if column.may_be_absent and is_needed:
@@ -267,7 +283,7 @@ class Contract:
         if not self.inputs:
             yield self._error("reads nothing", "Declare its `inputs`.", "inputs")
             return
-        for name in ("source", "event_time", "updated_at", "voided", "protected"):
+        for name in ("source", "event_time", "day_zone", "updated_at", "voided", "protected"):
             if getattr(self, name) not in (None, ()):
                 yield self._error(
                     f"has `{name}`, which only raw tables have",

@@ -26,9 +26,11 @@ from platform_assets.quality.findings import ACCEPTABLE, Check
 from platform_assets.records.code_version import TiedTo
 from platform_assets.records.decisions import QuarantineDecision
 from platform_assets.records.history import Hold, hold_of_each_day
+from platform_assets.sources.compression import ContentError
 from platform_assets.sources.landing import NOT_AS_LISTED
 from platform_assets.sources.limits import LimitError, Limits
-from platform_assets.sources.text import CompressionError, line_numbers
+from platform_assets.sources.rewriting import line_numbers
+from platform_assets.sources.text import EncodingError
 
 if TYPE_CHECKING:
     from platform_assets.engine.refresh import RefreshResult
@@ -45,7 +47,8 @@ def masked_row(platform: Platform, row: AsideRow) -> tuple[str, Mapping[str, str
     """
     contract = platform.catalogue[row.table]
     source = contract if contract.source else platform.catalogue[contract.inputs[0].table]
-    plain = {column.name for column in source.columns if not column.sensitive}
+    # Behind the name of a column that has a path may be an object, with sensitive values in other places of it.
+    plain = {name for column in source.columns if not column.sensitive and not column.path for name in column.names}
     try:
         fields = json.loads(row.payload, parse_int=str, parse_float=str)
     except (ValueError, RecursionError):
@@ -53,7 +56,7 @@ def masked_row(platform: Platform, row: AsideRow) -> tuple[str, Mapping[str, str
     if not isinstance(fields, dict):  # a line that could not be read
         fields = {"_line": row.payload} if row.payload else {}
     texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in fields.items()}
-    if len(plain) == len(source.columns):
+    if not any(column.sensitive for column in source.columns):
         return row.reason, texts
     masked = {name: text if name in plain else platform.masking.masked(text) for name, text in texts.items()}
     return row.error if row.payload else row.reason, masked
@@ -71,8 +74,9 @@ def lines(platform: Platform, rows: Iterable[AsideRow]) -> dict[AsideRow, int]:
         file = landed_files(platform, platform.catalogue[table], [path])[0].get(path)
         is_same = record and file and (file.size, file.modified_ns) == (record.size, record.modified_ns)
         if file and is_same and file.format != "parquet" and file.stored is None:
-            with suppress(*NOT_AS_LISTED, CompressionError, LimitError):
-                found |= {numbers[n]: line for n, line in line_numbers(file, numbers, Limits.of(platform.settings))}
+            with suppress(*NOT_AS_LISTED, ContentError, EncodingError, LimitError):
+                limits, contract = Limits.of(platform.settings), platform.catalogue[table]
+                found |= {numbers[n]: line for n, line in line_numbers(file, numbers, limits, contract)}
     return found
 
 

@@ -13,10 +13,11 @@ from typing import Any, Literal, get_args
 
 from platform_assets.contracts import AsOf, Catalogue, Contract, Rule
 from platform_assets.contracts.columns import digits_of
+from platform_assets.contracts.files import declared_parts
 from platform_assets.planning.windows import window_text
 
-_OF_READING = ("moves_within_days", "versions")
-"""Parts of the order of a raw table's rows that no row has in it."""
+_OF_READING = ("moves_within_days", "versions", "files")
+"""Parts of the order of a raw table's rows that no row has in it, or only those of files to come."""
 
 Parts = dict[str, Any]
 """The parts as JSON has them: lists, mappings and scalars."""
@@ -193,7 +194,7 @@ def _orders(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Con
         had, has = before.get(table, {}), after.get(table, {})
         for part in sorted(had.keys() | has.keys()):
             # That raw days are marked by snapshots without a row of them, arrivals of before do not make up for.
-            is_kept = part == "times" or "table" in (had.get(part), has.get(part))
+            is_kept = part in ("times", "day_zone") or "table" in (had.get(part), has.get(part))
             is_kept = is_kept or (part not in _OF_READING and part in had and part in has)
             kept = table.startswith("raw.") and is_kept and bool(had) and bool(has)
             for change in _named("order", *({f"{table} {part}": of[part]} if part in of else {} for of in (had, has))):
@@ -215,6 +216,16 @@ def _versions(source: Contract) -> str:
     files = f"file by {declared.get(source.source.order, source.source.order)}"
     resent = "file sent again counts anew" if source.source.resent == "anew" else "file sent again keeps its place"
     return f"arrival date, void, {files}, row; {resent}"
+
+
+def _files(source: Contract) -> dict[str, Any]:
+    """Return how a raw table reads its files, as far as its contract declares that."""
+    assert source.source is not None
+    csv = source.source.csv
+    of_files = declared_parts(csv, "nulls", "decimal", "thousands") | csv.dialect if csv else {}
+    parts = {"csv": of_files, "json": declared_parts(source.source, "records")}
+    parts |= {each.name: declared_parts(each, "source_name", "path", "pattern", "nulls") for each in source.columns}
+    return {name: part for name, part in parts.items() if part}
 
 
 def _listed(names: list[str]) -> str:
@@ -250,6 +261,10 @@ def _order(catalogue: Catalogue, contract: Contract) -> dict[str, dict[str, Any]
                 order[read.table]["replaces"] = source.source.replaces
             if times := {c.name: c.zone or c.epoch for c in source.columns if c.zone or c.epoch}:
                 order[read.table]["times"] = times
+            if source.day_zone:
+                order[read.table]["day_zone"] = source.day_zone
+            if files := _files(source):
+                order[read.table]["files"] = files
         elif isinstance(read.window, AsOf):
             effective = catalogue[source.inputs[0].table].event_time
             order[read.table] = {"key": list(source.key), "effective": effective}

@@ -16,7 +16,7 @@ from datetime import date, timedelta
 from pathlib import PurePosixPath
 
 from platform_assets.contracts import Contract
-from platform_assets.contracts.landing import COMPRESSED
+from platform_assets.contracts.landing import without_compression
 from platform_assets.contracts.rules import quarantine_table
 from platform_assets.planning.windows import Calendar, between, day_range, ranges
 from platform_assets.quality.findings import Checked, Finding, Numbers, checked
@@ -71,12 +71,12 @@ def remedy(refused: Collection[Arrival], delivered: int) -> str:
 def _goes_on(path: str, before: str) -> bool:
     """Return whether a name begins with all of another one: part-1-again with part-1, but not part-10."""
     more = _stem(path).removeprefix(_stem(before))
-    return (more != _stem(path) and bool(more) and not more[0].isalnum()) or path == f"{before}{COMPRESSED}"
+    is_packed = without_compression(path) == before != path
+    return (more != _stem(path) and bool(more) and not more[0].isalnum()) or is_packed
 
 
 def _stem(path: str) -> str:
-    name = PurePosixPath(path)
-    return PurePosixPath(name.stem).stem if name.suffix.lower() == COMPRESSED else name.stem
+    return PurePosixPath(without_compression(PurePosixPath(path).name)).stem
 
 
 _EXAMPLES = 5

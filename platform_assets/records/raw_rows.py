@@ -27,6 +27,10 @@ MARKED_IN_BROKEN = ((f"{MARK}q", '"'), (f"{MARK}c", ","), *MARKED)
 """As `MARKED`, for a broken record, so that its line splits into one field without quotes."""
 
 
+WHOLE = f"{MARK}w"
+"""Stands, in a line of JSON whose values were looked up by their paths, before the object as it was delivered."""
+
+
 def restored(text: str) -> str:
     """Return a text as it was before its record came onto one line."""
     for written, meant in MARKED_IN_BROKEN:

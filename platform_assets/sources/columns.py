@@ -6,13 +6,13 @@ import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from itertools import islice
 
-from platform_assets.contracts import Contract
-from platform_assets.records.raw_rows import BROKEN, MARK, restored
+from platform_assets.contracts import Column, Contract
+from platform_assets.records.raw_rows import BROKEN, MARK, WHOLE, restored
 from platform_assets.sources.limits import Limits
 from platform_assets.sources.text import UNMARKED_UTF_16, Lines
 
@@ -69,19 +69,36 @@ def missing_columns(names: Collection[str], contract: Contract, where: str = "")
     close = (get_close_matches(column.name, undeclared, 1) for column in missing)
     meant = list(dict.fromkeys(undeclared[match] for matches in close for match in matches))
     parts = [
-        f"lacks the column {', '.join(column.name for column in missing)}{where}",
+        f"lacks the column {', '.join(map(shown_in_files, missing))}{where}",
         f"it has {', '.join(meant)}, which the contract does not declare" if meant else "",
-        f"expected are {', '.join(contract.column_names)}",
+        f"expected are {', '.join(map(shown_in_files, contract.columns))}",
         "" if any(column.may_be_absent or column.name in contract.needed for column in missing) else _WHERE_NULL,
     ]
     return "; ".join(part for part in parts if part)
 
 
-class JsonNames:
-    """The names in a file of JSON lines while it streams past; objects are read only until every column was seen."""
+def shown_in_files(column: Column) -> str:
+    """Return a column's name, and where files have it if it is elsewhere."""
+    place = column.source_name or ".".join(map(str, column.path))
+    return f"{column.name} (as {place})" if place else column.name
 
-    def __init__(self, contract: Contract) -> None:
+
+def renamed(names: Iterable[str], contract: Contract) -> tuple[str, ...]:
+    """Return the names of a file's columns as its contract has them."""
+    declared = {column.source_name: column.name for column in contract.columns if column.source_name}
+    return tuple(declared.get(name, name) for name in names)
+
+
+class JsonNames:
+    """The names in a file of JSON lines while it streams past; objects are read only until every column was seen.
+
+    Args:
+        is_marked: whether the lines are written by `sources.json_records`.
+    """
+
+    def __init__(self, contract: Contract, *, is_marked: bool = False) -> None:
         self._contract = contract
+        self._is_marked = is_marked
         self._unseen = {f'"{name}"'.encode(): name for name in contract.column_names}
         self._undeclared: set[str] = set()
         self.objects = 0
@@ -109,7 +126,8 @@ class JsonNames:
         return b"\\u" in content or any(name in content for name in self._unseen)
 
     def _take(self, line: bytes) -> None:
-        names = _names(line)
+        text = line.decode("utf-8-sig", "replace")  # decoded before: it is sound
+        names = _names(restored(text.partition(WHOLE)[0]) if self._is_marked else text)
         if names is None:
             return
         self.objects += 1
@@ -118,11 +136,11 @@ class JsonNames:
         self._undeclared |= {*islice(others, _MOST_NAMES - len(self._undeclared))}
 
 
-def _names(line: bytes) -> set[str] | None:
+def _names(line: str) -> set[str] | None:
     """Return the names at the top of an object; None where the line is not just one."""
     try:
         # Numbers stay as they are written: Python makes none of one that is too long, which Spark may read.
-        value = json.loads(line.decode("utf-8-sig"), parse_int=str, parse_float=str)
+        value = json.loads(line, parse_int=str, parse_float=str)
     except (ValueError, RecursionError):
         return None
     return set(value) if isinstance(value, dict) else None
@@ -170,7 +188,8 @@ class CsvColumns:
         self._limits = limits
         self._needed = {*contract.key, contract.event_time or ""}
         ends = rb'[ \t]*(?:[",\r\n]|' + MARK.encode() + rb"|\Z)"
-        self._may_be_header = re.compile(re.escape((contract.event_time or "").encode()) + ends)
+        names = contract.column(contract.event_time).names if contract.event_time else ("",)
+        self._may_be_header = re.compile(b"(?:" + b"|".join(re.escape(name.encode()) for name in names) + b")" + ends)
 
     def look(self, lines: Lines) -> str | None:
         """Find what is wrong with the first line that cannot be taken, besides the header."""
@@ -207,12 +226,12 @@ class CsvColumns:
 
     def _column(self, name: str) -> str:
         """Return the column that a name in a header means: blanks beside one of the contract's are no part of it."""
-        bare = name.strip()
+        [bare] = renamed([name.strip()], self._contract)
         return bare if bare in self._contract.column_names or not bare else name
 
     def _padded(self, names: Collection[str]) -> str | None:
         """Say that a column of texts has blanks beside its name: they are not numbers, whose blanks mean nothing."""
-        texts = {column.name for column in self._contract.columns if column.type == "string"}
+        texts = {name for column in self._contract.columns if column.type == "string" for name in column.names}
         padded = [repr(name) for name in names if name != (bare := name.strip()) and bare in texts]
         if not padded:
             return None
@@ -242,12 +261,12 @@ def _other_format(header: str, names: Collection[str], contract: Contract) -> st
     """Return what a file is whose header names too little as CSV, if that is plain: its records would read wrong."""
     if "\0" in header:
         return UNMARKED_UTF_16
-    declared = {*contract.column_names}
+    declared = {name for column in contract.columns for name in column.names}
     for sign, called in _SEPARATORS.items():
         if 0 < header.count(sign) < _MOST_FIELDS and len(declared.intersection(_split(header, sign))) > len(
             declared.intersection(names)
         ):
-            return f"looks separated by {called} instead of commas; separate and quote as RFC 4180 says"
+            return f"looks separated by {called} instead of commas; declare csv=Csv(delimiter={sign!r}) in its source"
     return None
 
 

@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from platform_assets.contracts import Contract
-from platform_assets.contracts.landing import COMPRESSED
+from platform_assets.contracts.landing import COMPRESSIONS
 from platform_assets.records.raw_rows import ENDING
 from platform_assets.sources.apart import UnendurableError, ahead, apart
-from platform_assets.sources.columns import CsvColumns, JsonNames, listed, wrong_columns
+from platform_assets.sources.columns import CsvColumns, JsonNames, listed, renamed, wrong_columns
+from platform_assets.sources.compression import ContentError, compression_in, compression_of, spark_unpacks
 from platform_assets.sources.landing import NOT_AS_LISTED, LandedFile
 from platform_assets.sources.limits import LimitError, Limits
 from platform_assets.sources.parquet import (
@@ -30,17 +31,8 @@ from platform_assets.sources.parquet import (
     wrong_for_spark,
     wrong_types,
 )
-from platform_assets.sources.text import (
-    AS_UTF_8,
-    UNMARKED_UTF_16,
-    CompressionError,
-    EncodingError,
-    Records,
-    Scan,
-    holds_gzip,
-    is_compressed,
-    scan,
-)
+from platform_assets.sources.rewriting import is_rewritten, rewritten
+from platform_assets.sources.text import AS_UTF_8, UNMARKED_UTF_16, EncodingError, Records, Scan, scan
 
 _PATTERN = re.compile(r"[\\{}\[\]*?]")
 _SHOWN = 300
@@ -60,7 +52,7 @@ class Inspection:
             is beyond a bound, as far as they were counted.
         reason: why the file is refused whole, if it is.
         is_read_as_lines: whether Spark reads it only as `sources.text` writes it: a record of it is broken, spans
-            lines or has a zero within quotes, or it is compressed and Spark does not see that by its name.
+            lines or has a zero within quotes, it is written otherwise than Spark reads it, or Spark cannot unpack it.
         nanoseconds: columns of Parquet in nanoseconds, each with what follows a moment of it, as `Layout` has them.
     """
 
@@ -92,18 +84,25 @@ def inspect(file: LandedFile, contract: Contract, limits: Limits = Limits()) -> 
                 return _inspect_json(file, limits, contract)
     except (*NOT_AS_LISTED, MemoryError):
         raise
-    except (CompressionError, LimitError, UnendurableError) as error:
+    except (ContentError, LimitError, UnendurableError) as error:
         return _refused(str(error))
     except EncodingError as error:
-        if not is_compressed(file.file) and holds_gzip(file):
-            return _refused(f"is gzip; let its name say so: {file.file.name}{COMPRESSED}")
+        if not compression_of(file.file) and (ending := compression_in(file)):
+            return _refused(f"is {COMPRESSIONS[ending]}; let its name say so: {file.file.name}{ending}")
+        if error.encoding != "UTF-8" and file.format == "csv":
+            what = f"is not {error.encoding} text: line {error.line} has the byte 0x{error.byte:02x}"
+            return _refused(f"{what}; write it so, or correct the encoding in its contract")
         if error.is_utf16:
-            return _refused(f"is UTF-16 text; {AS_UTF_8}")
-        return _refused(f"is not UTF-8 text: line {error.line} has the byte 0x{error.byte:02x}; {AS_UTF_8}")
+            return _refused(f"is UTF-16 text; {_in_utf_8(file)}")
+        return _refused(f"is not UTF-8 text: line {error.line} has the byte 0x{error.byte:02x}; {_in_utf_8(file)}")
     except (TypeError, AttributeError, LookupError):  # whose words are about programs, not about the file
         return _refused(f"cannot be looked into: what it says of itself is no {file.format}; write it again")
     except Exception as error:  # noqa: BLE001 - in which ways libraries fail at bytes made up for it, nobody knows
         return _refused(f"cannot be looked into: {type(error).__name__}: {_first_line(error)}")
+
+
+def _in_utf_8(file: LandedFile) -> str:
+    return f"{AS_UTF_8}{', or declare its encoding by Csv(...)' if file.format == 'csv' else ''}"
 
 
 def inspect_soon(files: Iterable[LandedFile]) -> None:
@@ -159,12 +158,12 @@ def _inspect_parquet(file: LandedFile, contract: Contract, limits: Limits) -> In
             return _refused("has a column whose name is not UTF-8; rename it")
         if reason := limits.too_nested(max((depth(field.type) for field in schema), default=0)):
             return _refused(reason, landed)
-        names = tuple(schema.names)
+        names = renamed(schema.names, contract)
         reasons = (
             wrong_columns(names, contract),
             codec,
             unreadable_column(parquet.schema),
-            wrong_types(schema, contract),
+            wrong_types(pa.schema(map(pa.Field.with_name, schema, names)), contract),
         )
         reason = "; ".join(filter(None, reasons)) or wrong_for_spark(said, schema)
         if reason is None:
@@ -177,19 +176,19 @@ def _inspect_parquet(file: LandedFile, contract: Contract, limits: Limits) -> In
                     raise
                 reason = _corrupt(error)
         inspection = _judge(names, schema.to_string() + said, landed, contract, reason)
-        return replace(inspection, nanoseconds=nanoseconds(parquet.schema))
-
-
-def _is_unknown_gzip(file: LandedFile) -> bool:
-    return is_compressed(file.file) and file.file.suffix != COMPRESSED
+        moments = nanoseconds(parquet.schema)
+        return replace(inspection, nanoseconds=tuple((renamed([name], contract)[0], end) for name, end in moments))
 
 
 def _inspect_csv(file: LandedFile, contract: Contract, limits: Limits) -> Inspection:
     header, records = CsvColumns(contract, limits), Records()
-    seen = scan(file, header.look, records, limits)
+    if is_anew := is_rewritten(file, contract, limits):
+        seen = scan(file, header.look, None, limits, rewritten(file, contract, limits))
+    else:
+        seen = scan(file, header.look, records, limits)
     if not seen.lines and seen.wrong is None:
         return _refused("is empty: not even a header line")
-    as_lines = records.marked > 0 or _is_unknown_gzip(file)
+    as_lines = is_anew or records.marked > 0 or not spark_unpacks(file.file)
     reasons = (header.wrong, seen.wrong, _too_long_to_copy(file) if as_lines else None)
     found = _judge(header.columns, header.line, max(seen.lines - 1, 0), contract, *reasons)
     return replace(found, is_read_as_lines=as_lines)
@@ -203,19 +202,19 @@ def _too_long_to_copy(file: LandedFile) -> str | None:
 
 
 def _inspect_json(file: LandedFile, limits: Limits, contract: Contract) -> Inspection:
-    names = JsonNames(contract)
-    seen = scan(file, names.look, None, limits)
-    if seen.beginning.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
-        return _refused("is a JSON array; deliver one object per line", seen.lines)
+    as_lines = is_rewritten(file, contract, limits)
+    names = JsonNames(contract, is_marked=as_lines)
+    seen = scan(file, names.look, None, limits, rewritten(file, contract, limits) if as_lines else None)
+    as_lines = as_lines or not spark_unpacks(file.file)
     if (reason := seen.wrong or names.missing()) is not None:
         return _refused(reason, seen.lines)
     if seen.lines and not names.objects:
         # As with a header that names no column: nothing says that these were meant to be rows of the table.
         return _refused(_no_object(seen), seen.lines)
-    if _is_unknown_gzip(file) and (reason := _too_long_to_copy(file)):
+    if as_lines and (reason := _too_long_to_copy(file)):
         return _refused(reason, seen.lines)
     notes = () if seen.lines else ("empty file: no rows",)
-    return Inspection(contract.column_names, "", seen.lines, None, notes, _is_unknown_gzip(file))
+    return Inspection(contract.column_names, "", seen.lines, None, notes, as_lines)
 
 
 def _no_object(seen: Scan) -> str:

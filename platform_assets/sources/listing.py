@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from platform_assets.contracts import LandingFiles
-from platform_assets.contracts.landing import COMPRESSED, FORMATS, format_of
+from platform_assets.contracts.landing import COMPRESSIONS, FORMATS, format_of, without_compression
 from platform_assets.lakehouse.errors import LakeError, UnusableNameError
 from platform_assets.lakehouse.layout import stored
 from platform_assets.places import folder_of
@@ -107,7 +107,7 @@ def list_landing(
                 growing.append(_not_complete(path, f"{name}{source.complete}"))
                 left = True
                 continue
-            outcome = _look(arrived, path, day, had, settle_s, limits, hashes)
+            outcome = _look(arrived, path, day, source, had, settle_s, limits, hashes)
             if isinstance(outcome, LandedFile):
                 pending.append(outcome)
             elif outcome is not None:
@@ -154,13 +154,14 @@ def _look(
     folder: DateFolder,
     path: str,
     day: date,
+    source: LandingFiles,
     known: Known | None,
     settle_s: float,
     limits: Limits,
     hashes: Hashes,
 ) -> LandedFile | Problem | None:
     try:
-        landed = folder.look(PurePosixPath(path).name, day)
+        landed = folder.look(PurePosixPath(path).name, day, source)
         if isinstance(landed, Problem):
             return landed
         if known and (known.size, known.modified_ns) == (landed.size, landed.modified_ns):
@@ -207,14 +208,25 @@ _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 
 def _landed(
-    path: str, file: Path, day: date, size: int, modified_ns: int, state: State, version: StoredVersion | None = None
+    path: str,
+    file: Path,
+    day: date,
+    source: LandingFiles,
+    size: int,
+    modified_ns: int,
+    state: State,
+    version: StoredVersion | None = None,
 ) -> LandedFile | Problem:
     """Return a listed file, or that its ending is none of those that are known."""
     name = PurePosixPath(path)
-    if kind := format_of(name.name):
+    if kind := format_of(name.name, source):
         return LandedFile(path, file, day, kind, size, modified_ns, state, stored=version)
-    ending = "".join(name.suffixes[-2:]) if name.suffix.lower() == COMPRESSED else name.suffix
-    known_are = f"known are {', '.join(FORMATS)}, and of text {COMPRESSED} after it"
+    if name.suffix.lower().startswith(".xls"):
+        todo = "save each sheet as CSV, in which dates and numbers are what people see"
+        return Problem(path, "is an Excel file, which is not read", todo)
+    ending = PurePosixPath(without_compression(name.name)).suffix + name.name[len(without_compression(name.name)) :]
+    known = [*FORMATS, *(source.csv.endings if source.csv else ())]
+    known_are = f"known are {', '.join(known)}, and of text {', '.join(COMPRESSIONS)} after it"
     return Problem(path, f"has the unknown ending {ending!r}; {known_are}")
 
 
@@ -297,7 +309,7 @@ class _Folder:
         except OSError:  # a name that is too long, or a folder that is closed to us
             return False
 
-    def look(self, name: str, day: date) -> LandedFile | Problem:
+    def look(self, name: str, day: date, source: LandingFiles) -> LandedFile | Problem:
         """Return a file as it is there, or what is in its place."""
         path, file = f"{self._path}/{name}", self._entry / name
         found = file.lstat()
@@ -305,7 +317,7 @@ class _Folder:
             return Problem(path, IS_A_LINK)
         if not stat.S_ISREG(found.st_mode):
             return Problem(path, "is not a file")
-        return _landed(path, file, day, found.st_size, found.st_mtime_ns, state_of(found))
+        return _landed(path, file, day, source, found.st_size, found.st_mtime_ns, state_of(found))
 
 
 def is_folder(path: Path) -> bool:
@@ -430,7 +442,7 @@ class _Objects:
     def has(self, name: str) -> bool:
         return name in self._objects
 
-    def look(self, name: str, day: date) -> LandedFile | Problem:
+    def look(self, name: str, day: date, source: LandingFiles) -> LandedFile | Problem:
         path = f"{self._path}/{name}"
         if (found := self._objects.get(name)) is None:
             return Problem(path, "is not a file")
@@ -438,7 +450,7 @@ class _Objects:
         # Of what a store says of an object, the tag alone tells it from one of the same size and second.
         tag = int.from_bytes(hashlib.sha256(found.e_tag.encode()).digest()[:7])
         version = StoredVersion(str(self._root), found.e_tag)
-        return _landed(path, Path(path), day, found.size, changed, (found.size, tag, changed, changed), version)
+        return _landed(path, Path(path), day, source, found.size, changed, (found.size, tag, changed, changed), version)
 
 
 def _shown(names: Iterable[str]) -> list[str]:

@@ -13,17 +13,13 @@ from __future__ import annotations
 
 import codecs
 import re
-import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, count
-from pathlib import Path
-from typing import BinaryIO
 
-from platform_assets.contracts.landing import COMPRESSED
-from platform_assets.records.raw_rows import BROKEN, MARK, MARKED_IN_BROKEN
+from platform_assets.records.raw_rows import BROKEN, MARKED_IN_BROKEN
+from platform_assets.sources.compression import CHUNK, unpacked
 from platform_assets.sources.landing import LandedFile
-from platform_assets.sources.limits import LimitError, Limits
+from platform_assets.sources.limits import Limits
 
 LONGEST_FIELD = 1 << 24
 """Bytes within which a quote has to be closed, and a record has to end: no line may have more."""
@@ -180,36 +176,27 @@ def _after(pattern: re.Pattern[bytes], content: bytes, at: int) -> int:
     return matched.end()
 
 
-CHUNK = 1 << 18
-"""Bytes read at a time; short lines take some twenty times as much."""
-
 AS_UTF_8 = "write it as UTF-8"
 UNMARKED_UTF_16 = f"looks like UTF-16 text without its mark, with a zero byte beside each letter; {AS_UTF_8}"
 
-_BLANK = bytes(range(33))
+BLANK = bytes(range(33))
 """What Spark takes for white space when it drops blank lines."""
-_WITHIN_LINES = _BLANK.translate(None, b"\r\n")
-
-_BEGINNING = b"\x1f\x8b"
-_GZIP = 31
-"""For zlib: with the header and the end that gzip has, and a window as large as any."""
-_AT_ONCE = 1 << 14
-_MOST_MEMBERS = 200_000
-_CUT_SHORT = "is gzip that was cut short; deliver it whole"
-_LINE_END = f"{MARK}n".encode()
+_WITHIN_LINES = BLANK.translate(None, b"\r\n")
 
 
 class EncodingError(Exception):
-    """A file is not UTF-8.
+    """A file is not text in the encoding that its contract declares, or in UTF-8.
 
     Args:
         line: where, from 1, counted by line feeds.
         byte: that no text has there.
         begins: the first bytes of the file, by which some other encodings say what they are.
+        encoding: that the file should have.
     """
 
-    def __init__(self, line: int, byte: int, begins: bytes) -> None:
-        super().__init__(line, byte, begins)
+    def __init__(self, line: int, byte: int, begins: bytes, encoding: str = "UTF-8") -> None:
+        super().__init__(line, byte, begins, encoding)
+        self.encoding = encoding
         self.line = line
         self.byte = byte
         self.is_utf16 = begins.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
@@ -232,7 +219,7 @@ class Lines:
     def whole(self) -> list[bytes]:
         """Return the lines as they are."""
         lines = self.content.splitlines()
-        return lines if len(lines) == len(self.bare) else [line for line in lines if line.strip(_BLANK)]
+        return lines if len(lines) == len(self.bare) else [line for line in lines if line.strip(BLANK)]
 
 
 @dataclass(frozen=True)
@@ -254,21 +241,28 @@ Look = Callable[[Lines], str | None]
 """What is wrong with some lines, if anything."""
 
 
-def scan(file: LandedFile, look: Look, records: Records | None = None, limits: Limits = Limits()) -> Scan:
+def scan(
+    file: LandedFile,
+    look: Look,
+    records: Records | None = None,
+    limits: Limits = Limits(),
+    content: Iterable[bytes] | None = None,
+) -> Scan:
     """Read a file once, to its end, or to where it is beyond a bound.
 
     Args:
+        content: what Spark is given in its place, if it is written anew.
         look: shown the lines until it finds something wrong. A line that is too long is wrong by itself.
         records: bring records that span lines onto one, where the format has such; its first line is a header.
 
     Raises:
-        CompressionError: it says that it is compressed, and cannot be unpacked.
+        ContentError: it says that it is compressed, and cannot be unpacked.
         EncodingError: it is not UTF-8, whatever else is wrong.
         LimitError: too much is in it.
         ChangedError, LinkError, OSError: it cannot be read, or is not what was listed.
     """
-    decoder, splitter = _Decoder(), _Splitter(look, limits, headers=1 if records else 0)
-    for chunk in _chunks(file, limits):
+    decoder, splitter = _Decoder(), _Splitter(look, limits, headers=int(file.format == "csv"))
+    for chunk in unpacked(file, limits) if content is None else content:
         decoder.take(chunk)
         splitter.take(records.take(chunk) if records else chunk)
         if splitter.is_beyond:
@@ -323,7 +317,7 @@ class _Splitter:
         self._open += chunk[ends:]
         if len(self._open) > self._limits.line_bytes:
             # Blank or not: whoever looks for its end holds all of it.
-            self.beginning = self.beginning or self._open.lstrip(_BLANK)[:CHUNK]
+            self.beginning = self.beginning or self._open.lstrip(BLANK)[:CHUNK]
             self._end_at(
                 f"has more than {self._limits.line_bytes:,} bytes in row {self.count + 1}, blank lines not counted; "
                 "deliver shorter rows"
@@ -347,94 +341,3 @@ class _Splitter:
     def _end_at(self, reason: str) -> None:
         self.wrong = self.wrong or reason
         self.is_beyond = True
-
-
-class CompressionError(Exception):
-    """What is in a file cannot be got out; the text says why."""
-
-
-def is_compressed(file: Path) -> bool:
-    """Return whether a file says that it is gzip."""
-    return file.suffix.lower() == COMPRESSED
-
-
-def holds_gzip(file: LandedFile) -> bool:
-    """Return whether a file begins as gzip does, whatever its name."""
-    with file.open() as stream:
-        return stream.read(len(_BEGINNING)) == _BEGINNING
-
-
-def _chunks(file: LandedFile, limits: Limits) -> Iterator[bytes]:
-    """Yield what is in a file, unpacked, piece by piece."""
-    if not is_compressed(file.file):
-        with file.open() as stream:
-            while chunk := stream.read(CHUNK):
-                yield chunk
-        return
-    if not file.size:
-        raise CompressionError(_CUT_SHORT)
-    if not holds_gzip(file):
-        raise CompressionError(f"is not gzip, though its name ends with {COMPRESSED}")
-    unpacked = 0
-    with file.open() as packed:
-        for chunk in _unpacked(packed):
-            unpacked += len(chunk)
-            if reason := limits.unpacks_too_far(unpacked, file.size):
-                raise LimitError(reason)
-            yield chunk
-
-
-def _unpacked(packed: BinaryIO) -> Iterator[bytes]:
-    """Yield what is in all members of a gzip file; nothing may lie between or behind them, as for Java.
-
-    Python's own reader passes over zeros and flags that Spark fails with, and at the end of each member it reads again
-    what it had read, so that one of 20 bytes costs as much as one of 100,000.
-    """
-    content = packed.read(_AT_ONCE)
-    for members in count(1):
-        if members > _MOST_MEMBERS:
-            raise CompressionError(f"has more than {_MOST_MEMBERS:,} members of gzip; write larger ones")
-        if not _BEGINNING.startswith(content[: len(_BEGINNING)]):
-            raise CompressionError("is damaged gzip: something else lies behind it")
-        member = zlib.decompressobj(wbits=_GZIP)
-        while not member.eof:
-            if not content and not (content := packed.read(_AT_ONCE)):
-                raise CompressionError(_CUT_SHORT)
-            try:
-                chunk = member.decompress(content, CHUNK)
-            except zlib.error as error:
-                raise CompressionError(f"is damaged gzip: {error}") from None
-            content = member.unconsumed_tail
-            if chunk:
-                yield chunk
-        content = member.unused_data or packed.read(_AT_ONCE)
-        if not content:
-            return
-
-
-def lines_of(file: LandedFile, limits: Limits = Limits()) -> Iterator[bytes]:
-    """Return the content of the copy, piece by piece.
-
-    Args:
-        file: CSV, or JSON lines, which have no record on several lines.
-    """
-    content = _chunks(file, limits)
-    return on_lines(content) if file.format == "csv" else content
-
-
-def line_numbers(file: LandedFile, rows: Collection[int], limits: Limits = Limits()) -> Iterator[tuple[int, int]]:
-    """Yield in which line of a text file some of its rows begin, both counted from 1.
-
-    Args:
-        file: CSV, with its header, or JSON lines.
-    """
-    row, line, rest, last = -(file.format == "csv"), 1, b"", max(rows, default=0)
-    for chunk in chain(lines_of(file, limits), [b"\n"]):
-        *whole, rest = (rest + chunk).split(b"\n")
-        for text in whole:
-            row += bool(text.strip(_BLANK))
-            if row in rows and text.strip(_BLANK):
-                yield row, line
-            if row >= last:
-                return
-            line += 1 + text.count(_LINE_END)

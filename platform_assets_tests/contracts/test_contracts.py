@@ -16,6 +16,7 @@ from platform_assets.contracts import (
     Column,
     Contract,
     ContractError,
+    Csv,
     Domain,
     Exposure,
     Input,
@@ -87,6 +88,9 @@ def with_absent(contract: Contract, name: str) -> tuple[Column, ...]:
             "needs 'sales_value' as a column of type timestamp",
         ),
         (RAW_TRANSACTIONS, {"restatement_window_days": -1}, "restatement_window_days=-1"),
+        (RAW_TRANSACTIONS, {"day_zone": "Europe/Berlim"}, "day_zone='Europe/Berlim' for the days of 'transaction_"),
+        (RAW_PRODUCTS, {"day_zone": "Europe/Berlin"}, "day_zone='Europe/Berlin' for the days of 'effective"),
+        (SILVER_TRANSACTIONS, {"day_zone": "Europe/Berlin"}, "has `day_zone`, which only raw tables have"),
         (RAW_TRANSACTIONS, {"deep_restatement_days": 90}, "restates 90 days deep"),
         (RAW_TRANSACTIONS, {"ahead_days": -1}, "ahead_days=-1"),
         (RAW_TRANSACTIONS, {"delivered_after_days": -1}, "delivered_after_days=-1"),
@@ -190,6 +194,62 @@ def test_an_undeclared_input_is_named():
     a = Contract("gold.a", "", "", (K,), ("k",), inputs=(Input("silver.lost", same_day()),))
     with pytest.raises(ContractError, match=r"silver\.lost"):
         Catalogue.of([Domain("d", (a,), "nowhere")])
+
+
+@pytest.mark.parametrize(
+    ("declare", "says", "todo"),
+    [
+        (lambda: Csv(delimiter=";;"), "has delimiter=';;', which is not one character", "`delimiter`"),
+        (lambda: Csv(quote="\n"), "has quote='\\n'", "`quote`"),
+        (lambda: Csv(delimiter='"'), "one character for two of `delimiter`, `quote` and `escape`", ""),
+        (lambda: Csv(encoding="klingon"), "unknown encoding 'klingon'", "cp1252"),
+        (lambda: Csv(encoding="zlib"), "unknown encoding 'zlib'", "cp1252"),
+        (lambda: Csv(decimal=cast(Any, ";")), "decimal=';'", "'.' or ','"),
+        (lambda: Csv(thousands=","[:0]), "thousands=''", "`thousands`"),
+        (lambda: Csv(decimal=",", thousands=","), "thousands=',' beside decimal=','", "`thousands`"),
+        (lambda: Csv(columns=("a", "a")), "names a column twice", "once"),
+        (lambda: Csv(columns=("a", "b"), widths=(3,)), "1 widths for 2 columns", "each of `columns`"),
+        (lambda: Csv(skip_first=-1), "skip_first=-1", "greater than or equal to 0"),
+        (lambda: Csv(endings=(".parquet",)), "the ending '.parquet'", ".txt"),
+        (
+            lambda: Column("a", "date", "A.", pattern="%Q"),
+            "has the pattern '%Q', which has %Q, and known are",
+            "strptime",
+        ),
+        (lambda: Column("a", "date", "A.", pattern="%d.%m"), "lacks the year", "strptime"),
+        (lambda: Column("a", "date", "A.", pattern="%d.%m.%Y %H:%M"), "has a time, which a date has none of", ""),
+        (lambda: Column("a", "timestamp", "A.", pattern="%d.%m.%Y %H.%S"), "seconds without minutes", ""),
+        (lambda: Column("a", "timestamp", "A.", pattern="%Y%m%d %I"), "one of %I and %p", ""),
+        (lambda: Column("a", "timestamp", "A.", pattern="%Y%m%d", epoch="s"), "a number since 1970 has none of", ""),
+        (lambda: Column("a", "long", "A.", pattern="%Y%m%d"), "a long has none of", ""),
+        (lambda: Column("a", "long", "A.", source_name="A", path=("A",)), "source_name='A' and path=('A',)", ""),
+        (lambda: Column("a", "long", "A.", path=(0, "b")), "has the path (0, 'b')", "Begin with a name"),
+        (lambda: of_files(Csv(columns=("Id", "day"))), "the column 'id', which Csv(columns=...)", "source_name"),
+        (lambda: of_files(None, source_name="day"), "reads two columns from 'day'", "`source_name` or `path`"),
+        (lambda: of_files(None, path=("a", 0)), "reads two columns from 'a.0'", "`source_name` or `path`"),
+    ],
+)
+def test_a_declaration_of_files_that_cannot_be_meant_is_refused_with_what_to_do(declare, says, todo):
+    with pytest.raises(ContractError) as caught:
+        declare()
+    assert says in caught.value.what
+    assert todo in caught.value.todo
+    assert caught.value.field
+
+
+def of_files(csv: Csv | None, **of_id: Any) -> Contract:
+    return Contract(
+        name="raw.files",
+        description="Files.",
+        owner="tests@example.com",
+        columns=(
+            Column("id", "long", "Number.", nullable=False, **of_id),
+            Column("day", "date", "When.", nullable=False, path=("a", 0) if "path" in of_id else ()),
+        ),
+        key=("id",),
+        source=LandingFiles("files", csv=csv),
+        event_time="day",
+    )
 
 
 @pytest.mark.parametrize("marker", ["", ".", "a/b", "../x", "day.csv", ".csv", ".PARQUET", "a b", "x" * 65])

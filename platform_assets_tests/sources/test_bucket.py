@@ -16,7 +16,7 @@ import pytest
 from obstore.store import from_url
 
 from platform_assets.contracts import LandingFiles
-from platform_assets.contracts.landing import FORMATS
+from platform_assets.contracts.landing import COMPRESSIONS, FORMATS
 from platform_assets.lakehouse.layout import stored
 from platform_assets.lakehouse.storage import object_store
 from platform_assets.settings import load_settings
@@ -167,7 +167,7 @@ def test_what_lies_in_the_way_is_told_and_keeps_nothing_back(shelf: Shelf) -> No
     shelf.deliver("e.csv", day="2017-01-06")
     listing = shelf.look()
     assert [file.path for file in listing.pending] == [taken]
-    known_are = f"known are {', '.join(FORMATS)}, and of text .gz after it"
+    known_are = f"known are {', '.join(FORMATS)}, and of text {', '.join(COMPRESSIONS)} after it"
     assert said(listing) == {
         f"sales/{DAY}/deeper": "is not a file",
         f"sales/{DAY}/c.docx": f"has the unknown ending '.docx'; {known_are}",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
 import csv
 import gzip
 import io
 import json
 import os
+import zipfile
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -20,14 +22,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from platform_assets.contracts import Column, Contract, LandingFiles
+from platform_assets.contracts import Column, Contract, Csv, LandingFiles
 from platform_assets.contracts.landing import format_of
 from platform_assets.sources import text as stream
+from platform_assets.sources.compression import CHUNK
 from platform_assets.sources.inspect import Inspection, inspect
 from platform_assets.sources.landing import ChangedError, LandedFile, LinkError
 from platform_assets.sources.limits import LimitError, Limits
 from platform_assets.sources.listing import FolderArea, list_landing
-from platform_assets.sources.text import lines_of as lines_as_copied
+from platform_assets.sources.rewriting import lines_of as lines_as_copied
 from platform_assets_tests.support.cost import cost_of
 
 CONTRACT = Contract(
@@ -54,6 +57,9 @@ HEADER = "id,at,paid,note"
 
 
 ROW = "1,2017-01-01T10:00:00Z,2.50,hello"
+
+
+OBJECT = '{"id": 1, "at": "2017-01-01T10:00:00Z", "paid": 2.5, "note": "he]}l\\"lo"}'
 
 
 WHEN = datetime(2017, 1, 1, 10, tzinfo=UTC)
@@ -224,14 +230,46 @@ def test_a_header_alone_and_an_empty_file_of_json_lines_have_no_rows(look, tmp_p
     ],
 )
 def test_text_in_another_encoding_is_refused_by_what_it_is(look, name, content, reason):
-    assert look(name, content).reason == reason
+    declare = ", or declare its encoding by Csv(...)" if name == "a.csv" and not reason.startswith("looks") else ""
+    assert look(name, content).reason == f"{reason}{declare}"
+
+
+@pytest.mark.parametrize(
+    ("declared", "content", "reason"),
+    [
+        ("cp1252", f"{HEADER}\n{ROW}é€\n".encode("cp1252"), None),
+        ("utf-16", f"{HEADER}\n{ROW}☃\n".encode("utf-16"), None),
+        ("utf-16-le", f"{HEADER}\n{ROW}☃\n".encode("utf-16-le"), None),
+        ("shift_jis", f"{HEADER}\n{ROW}日本\n".encode("shift_jis"), None),
+        ("cp1252", f"{HEADER}\n{ROW}\n1,2,3,".encode() + b"\x81\n", "is not cp1252 text: line 3 has the byte 0x81; "),
+        ("cp1252", f"{HEADER}\n{ROW}\n".encode("utf-8-sig"), "begins as utf-8 text does, and its contract declares cp"),
+        ("latin-1", f"{HEADER}\n{ROW}\n".encode("utf-16"), "begins as utf-16 text does, and its contract declares "),
+        ("utf-16", f"{HEADER}\n{ROW}\n".encode("utf-16-le"), "has no mark of UTF-16 at its beginning; declare "),
+    ],
+)
+def test_text_in_a_declared_encoding_is_taken_and_in_another_one_refused(look, declared, content, reason):
+    contract = replace(CONTRACT, source=LandingFiles("visits", csv=Csv(encoding=declared)))
+    found = look("a.csv", content, contract)
+    assert found.reason is None if reason is None else (found.reason or "").startswith(reason)
+    assert (found.landed == 1) == (reason is None)
+
+
+def test_an_excel_file_is_left_with_what_to_do(tmp_path):
+    folder = tmp_path / "visits" / "2017-01-01"
+    folder.mkdir(parents=True)
+    (folder / "a.XLSX").write_bytes(b"PK")
+    [problem] = list_landing(FolderArea(tmp_path), LandingFiles("visits"), {}, until=WHEN.date(), settle_s=0).problems
+    assert problem.message.startswith("is an Excel file, which is not read; save each sheet as CSV")
 
 
 @pytest.mark.parametrize(("sign", "called"), [(";", "semicolons"), ("\t", "tabs"), ("|", "vertical bars")])
 @pytest.mark.parametrize("header", [HEADER, HEADER.upper().replace("ID", "id"), '"id","at","paid","note"'])
 def test_other_signs_between_fields_are_named(look, sign, called, header):
     found = look("a.csv", f"{header}\n{ROW}\n".replace(",", sign))
-    assert found.reason == f"looks separated by {called} instead of commas; separate and quote as RFC 4180 says"
+    assert (
+        found.reason
+        == f"looks separated by {called} instead of commas; declare csv=Csv(delimiter={sign!r}) in its source"
+    )
 
 
 @pytest.mark.parametrize("header", ["id,at,paid", "id;,at,paid", "a;b;c"])
@@ -310,7 +348,7 @@ def test_a_line_that_nobody_could_hold_refuses_its_file_blank_or_not(look, name,
     )
     if name == "a.jsonl":
         array = look(name, f"[{ROW * 50_000}]", limits=bounds)
-        assert array.reason == "is a JSON array; deliver one object per line"
+        assert array.reason == "is broken JSON in line 1: , should be where : is"
 
 
 PIECES = st.sampled_from([
@@ -372,7 +410,7 @@ def test_a_file_takes_no_more_memory_than_a_small_part_of_it(tmp_path, name, row
     found, cost = cost_of(inspect, landed, CONTRACT)
     assert (found.reason is None) == (name != "sparse.jsonl")
     assert found.landed == rows + name.endswith("jsonl")
-    assert cost.memory < 30 * stream.CHUNK
+    assert cost.memory < 30 * CHUNK
 
 
 def lines_of(*rows: dict[str, object]) -> str:
@@ -453,9 +491,42 @@ def test_files_of_every_format_may_lack_a_column_that_may_be_absent_and_no_other
     assert "may_be_absent" not in (capital.reason or ""), "it is declared so already"
 
 
-@pytest.mark.parametrize("text", ['[{"id": 1}]', '\ufeff [\n{"id": 1},\n{"id": 2}\n]\n'])
-def test_a_json_array_is_refused_with_what_to_deliver_instead(look, text):
-    assert look("a.json", text).reason == "is a JSON array; deliver one object per line"
+@pytest.mark.parametrize(
+    ("text", "landed", "reason"),
+    [
+        ("[]", 0, None),
+        (f"\ufeff [\n{OBJECT},\n{OBJECT}\n]\n", 2, None),
+        (f"[{OBJECT}, 1.5e3, [], {{}}, {{broken }}, null ]", 6, None),
+        ("[[1, 2], 3]", 2, "has no line that is a JSON object; deliver one object per line"),
+        (f"[{OBJECT},\n{OBJECT}", 0, "is JSON that was cut short in line 2; deliver it whole"),
+        (f"[{OBJECT},\n{OBJECT[:30]}", 0, "is JSON that was cut short in line 2; deliver it whole"),
+        (f"[{OBJECT}\n{OBJECT}]", 0, "is broken JSON in line 2: , should be where { is"),
+        (f"[{OBJECT},,{OBJECT}]", 0, "is broken JSON in line 1: a value should be where , is"),
+        (f"[{OBJECT}]\n[{OBJECT}]", 0, "has something behind its JSON document in line 2"),
+    ],
+)
+def test_a_json_array_has_its_objects_as_rows_or_is_refused_with_the_line_that_is_wrong(look, text, landed, reason):
+    found = look("a.json", text)
+    assert (found.reason, found.landed) == (reason, landed)
+    assert reason or found.is_read_as_lines
+
+
+@pytest.mark.parametrize(
+    ("text", "landed", "reason"),
+    [
+        ('{"n": [1, {}], "data": {"x": 1, "rows": [%s, 7],\n"y": {}}, "z": 1}\n', 2, None),
+        ('{"data": {"rows": [%s]}', 0, "is JSON that was cut short in line 1; deliver it whole"),
+        ('{"data": {"rows": [%s]},\n"data": {"rows": []}}', 0, "names data twice in the object of line 2"),
+        ('{"data": {"row": [%s]}}', 0, "has no array data.rows, where its contract has its records"),
+        ('{"data": [%s]}', 0, "is broken JSON in line 1: { should be where [ is"),
+        ('{"data": {"rows": [%s]}} {}', 0, "has something behind its JSON document in line 1"),
+        ("%s\n", 0, "has no array data.rows, where its contract has its records"),
+    ],
+)
+def test_a_json_document_has_its_records_where_its_contract_says(look, text, landed, reason):
+    contract = replace(CONTRACT, source=LandingFiles("visits", records=("data", "rows")))
+    found = look("a.json", text % OBJECT, contract)
+    assert (found.reason, found.landed) == (reason, landed)
 
 
 def test_a_whole_parquet_file_has_the_rows_of_its_footer(look):
@@ -614,6 +685,24 @@ packed = partial(gzip.compress, mtime=0)  # the same bytes in every process, sin
 PACKED = packed(CSV)
 
 
+def compressed(content: bytes) -> bytes:
+    return bytes(pa.compress(content, "zstd", asbytes=True))
+
+
+ZSTD, BZ2 = compressed(CSV), bz2.compress(CSV)
+
+
+def zipped(*names: str, flags: int = 0) -> bytes:
+    """The same bytes in every process."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as stream:
+        for name in names:
+            stream.writestr(zipfile.ZipInfo(name), b"" if name.endswith("/") else CSV)
+    content = archive.getvalue()
+    at = content.index(b"PK\x01\x02") if flags else 0
+    return content[: at + 8] + bytes([flags]) + content[at + 9 :] if flags else content
+
+
 @pytest.fixture
 def look_into(tmp_path: Path):
     def inspected(name: str, content: bytes, **bounds: int) -> Inspection:
@@ -641,6 +730,11 @@ def landed(root: Path, name: str, content: bytes):
         ("a.json.gz", "json"),
         ("a.json", "json"),
         ("a.parquet", "parquet"),
+        ("a.csv.zst", "csv"),
+        ("a.json.Bz2", "json"),
+        ("a.csv.zip", "csv"),
+        ("a.zip", None),
+        ("a.xlsx", None),
         ("a.parquet.gz", None),
         ("a.gz", None),
         ("csv.gz", None),
@@ -659,12 +753,17 @@ def test_a_text_file_may_be_compressed_and_its_ending_says_so(name, kind):
         ("a.csv.gz", packed(CSV[:40]) + packed(b"") + packed(CSV[40:]), 2),
         ("a.jsonl.gz", packed(JSON * 3), 3),
         ("a.json.gz", packed(b""), 0),
+        ("a.csv.zst", ZSTD, 2),
+        ("a.csv.zst", b"\x50\x2a\x4d\x18\x01\0\0\0x" + ZSTD + compressed(ROW.encode()), 3),
+        ("a.csv.bz2", BZ2 + bz2.compress(ROW.encode()), 3),
+        ("a.jsonl.BZ2", bz2.compress(JSON * 3), 3),
+        ("a.csv.zip", zipped("__MACOSX/._a.csv", "folder/", "folder/a.csv"), 2),
     ],
 )
 def test_a_compressed_file_has_the_rows_that_are_in_it(look_into, name, content, rows):
     found = look_into(name, content)
     assert (found.reason, found.landed) == (None, rows)
-    assert found.is_read_as_lines == name.endswith("GZ")
+    assert found.is_read_as_lines != name.endswith("gz")
 
 
 @pytest.mark.parametrize(
@@ -682,8 +781,20 @@ def test_a_compressed_file_has_the_rows_that_are_in_it(look_into, name, content,
         ("a.csv.gz", packed(PACKED), "is not UTF-8 text: line 1 has the byte 0x8b"),
         ("a.csv.gz", packed(b"PAR1\x15\x04\xff"), "is not UTF-8 text: "),
         ("a.csv.gz", packed(JSON), "lacks the column id, at, paid, note; "),
-        ("a.jsonl.gz", packed(b"[" + JSON + b"]"), "is a JSON array; "),
+        ("a.jsonl.gz", packed(b"[" + JSON), "is JSON that was cut short in line 2; "),
         ("a.csv", PACKED, "is gzip; let its name say so: a.csv.gz"),
+        ("a.csv.zst", ZSTD[:-3], "is zstandard that was cut short; deliver it whole"),
+        ("a.csv.zst", ZSTD + b"more", "is damaged zstandard: "),
+        ("a.csv.zst", PACKED, "is not zstandard, though its name ends with .zst"),
+        ("a.csv", ZSTD, "is zstandard; let its name say so: a.csv.zst"),
+        ("a.csv.bz2", BZ2[: len(BZ2) // 2], "is bzip2 that was cut short; deliver it whole"),
+        ("a.csv.bz2", BZ2[:40] + b"\xff" * 9 + BZ2[49:], "is damaged bzip2: "),
+        ("a.csv.bz2", b"", "is bzip2 that was cut short; deliver it whole"),
+        ("a.csv.zip", zipped("a.csv")[:-30], "is zip that was cut short; deliver it whole"),
+        ("a.csv.zip", zipped("a.csv").replace(CSV[:40], CSV[:39] + b"x"), "is a damaged zip archive: Bad CRC-32"),
+        ("a.csv.zip", zipped("a.csv", "b.csv"), "is a zip archive of 2 files (a.csv, b.csv); deliver each by itself"),
+        ("a.csv.zip", zipped(), "is a zip archive of 0 files; deliver each by itself"),
+        ("a.csv.zip", zipped("a.csv", flags=1), "is an encrypted zip archive; deliver it without a password"),
     ],
 )
 def test_a_compressed_file_that_is_not_what_its_name_says_is_refused(look_into, name, content, reason):

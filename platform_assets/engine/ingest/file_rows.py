@@ -30,6 +30,7 @@ from platform_assets.engine.raw import IngestTurn
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.arrivals import Delivery
 from platform_assets.records.raw_rows import ENDING
+from platform_assets.sources.compression import ContentError
 from platform_assets.sources.inspect import Inspection
 from platform_assets.sources.landing import (
     NOT_AS_LISTED,
@@ -40,7 +41,8 @@ from platform_assets.sources.landing import (
     replaced_since,
 )
 from platform_assets.sources.limits import LimitError, Limits
-from platform_assets.sources.text import CompressionError, lines_of
+from platform_assets.sources.rewriting import lines_of
+from platform_assets.sources.text import EncodingError
 from platform_assets.spark.raw.dead_letters import without_erased
 from platform_assets.spark.raw.parsing import Layout, parse
 from platform_assets.spark.session.on_demand import computes_here
@@ -98,7 +100,7 @@ def stage_rows(
     try:
         with _copies_for_spark(turn, seen, refused, copies_folder) as copies:
             _stage_parts(spark, turn, seen, refused, folder, copies, replayed, chosen)
-    except (CompressionError, LimitError, *NOT_AS_LISTED):
+    except (ContentError, EncodingError, LimitError, *NOT_AS_LISTED):
         raise_if_changed(file for file in seen if file not in refused)
         raise
 
@@ -189,7 +191,9 @@ def _copies_for_spark(
     }
 
     def copy(file: LandedFile) -> None:
-        copies[file].write_in_place(lines_of(file, limits) if seen[file].is_read_as_lines else _content(file))
+        copies[file].write_in_place(
+            lines_of(file, limits, turn.contract) if seen[file].is_read_as_lines else _content(file)
+        )
 
     try:
         with ThreadPoolExecutor(_AT_ONCE) as threads:

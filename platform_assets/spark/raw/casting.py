@@ -6,7 +6,10 @@ from column objects, each part would be several calls into the JVM, thousands fo
 
 from __future__ import annotations
 
-from platform_assets.contracts import Column
+import re
+
+from platform_assets.contracts import Column, Csv
+from platform_assets.contracts.files import date_pattern
 
 _SPARK_NAMES = {"long": "bigint"}
 _INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
@@ -34,6 +37,73 @@ YEARS = {
     "timestamp": "TIMESTAMP'0001-01-01 00:00:00Z' AND TIMESTAMP'9999-12-31 23:59:59.999999Z'",
 }
 """The first and the last moment of the years 1 to 9999."""
+
+
+_NUMBERS = ("int", "long", "double", "decimal")
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june", "july"),
+    *("august", "september", "october", "november", "december"),
+)
+_LONGEST_NUMBER = 200
+
+
+def as_declared(column: Column, came: str, csv: Csv | None) -> str | None:
+    """Return a delivered text as one that needs no declaration to be read; None if there is none for its column.
+
+    What is not as declared becomes a text that is no value of the column's type, so that its row is refused.
+
+    Args:
+        csv: how CSV files are written, of a field of such a file.
+    """
+    if came != "string":
+        return None
+    field = text = f"`{column.name}`"
+    if csv and column.type.startswith(_NUMBERS) and (csv.decimal != "." or csv.thousands):
+        text = _plain_number(text, csv)
+    if column.pattern is not None:
+        text = _iso(text, column.pattern, column.type)
+    if nulls := column.nulls or (csv.nulls if csv else ()):
+        text = f"CASE WHEN {field} NOT IN ({', '.join(map(_literal, nulls))}) THEN {text} END"
+    return None if text == field else text
+
+
+def _plain_number(text: str, csv: Csv) -> str:
+    """Return a number with a point before its decimals and no signs between its thousands."""
+    point = re.escape(csv.decimal)
+    grouped = rf"|\d{{1,3}}({re.escape(csv.thousands)}\d{{3}})+" if csv.thousands else ""
+    whole = rf"^\s*[+-]?(\d+{grouped})?({point}\d*)?([eE][+-]?\d+)?\s*$"
+    plain = f"replace({text}, {_literal(csv.thousands)}, '')" if csv.thousands else text
+    plain = f"replace({plain}, {_literal(csv.decimal)}, '.')"
+    # Java's patterns repeat a group by calls within calls, of which it has few thousand.
+    is_number = f"length({text}) <= {_LONGEST_NUMBER} AND {text} RLIKE {_literal(whole)}"
+    return f"CASE WHEN {is_number} OR NOT {text} RLIKE '[0-9]' THEN {plain} ELSE concat('not ', {text}) END"
+
+
+def _iso(text: str, pattern: str, type_: str) -> str:
+    """Return a date or time, written as a pattern says, as ISO has it."""
+    matched, groups = date_pattern(pattern, type_)
+    regex = _literal(matched)
+    part = {name: f"regexp_extract({text}, {regex}, {group})" for name, group in groups.items()}
+    if year := part.get("y"):
+        part["Y"] = f"concat(if({year} >= '69', '19', '20'), {year})"
+    for name, letters in (("b", 3), ("B", None)):
+        if name in part:
+            listed = ", ".join(_literal(month[:letters]) for month in _MONTHS)
+            part["m"] = f"CAST(array_position(array({listed}), lower({part[name]})) AS string)"
+    if half := part.get("p"):
+        part["H"] = f"CAST(CAST({part['I']} AS int) % 12 + if(upper({half}) = 'PM', 12, 0) AS string)"
+    iso = f"{part['Y']}, '-', {part['m']}, '-', {part['d']}"
+    if "H" in part:
+        minutes, seconds = part.get("M", "'00'"), part.get("S", "'00'")
+        iso += f", ' ', {part['H']}, ':', {minutes}, ':', {seconds}"
+        iso += f", '.', {part['f']}" if "f" in part else ""
+        iso += f", {part['z']}" if "z" in part else ""
+    return f"CASE WHEN {text} RLIKE {regex} THEN concat({iso}) ELSE concat('not ', {text}) END"
+
+
+def _literal(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def is_cast(column: Column, came: str) -> bool:
@@ -90,7 +160,8 @@ def misfit(given: str, came: str, column: Column) -> str:
     """Return the reason why a field that lost something is refused, as an SQL text."""
     if _is_epoch(came, column):
         return f"'no whole microseconds as a number of {column.epoch} since 1970'"
-    otherwise = f"'not {column.type}'"
+    written = f" by {column.pattern}" if column.pattern and came == "string" else ""
+    otherwise = f"'not {column.type}{written}'"
     if column.type != "timestamp":
         return otherwise
     if _is_local(given, came, column):

@@ -20,13 +20,13 @@ from pyspark.sql.types import StringType, StructField, StructType
 from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts.landing import Format
 from platform_assets.places import for_hadoop
-from platform_assets.records.raw_rows import BROKEN, ENDING, MARKED, MARKED_IN_BROKEN, RECORD, VOID
-from platform_assets.spark.raw.casting import YEARS, cast, is_cast, lost, misfit, nanoseconds
+from platform_assets.records.raw_rows import BROKEN, ENDING, MARKED, MARKED_IN_BROKEN, RECORD, VOID, WHOLE
+from platform_assets.spark.raw.casting import YEARS, as_declared, cast, is_cast, lost, misfit, nanoseconds
 from platform_assets.spark.raw.versions import FILE_ORDER, PLACE, file_order
 from platform_assets.spark.tables.reading import no_rows
 from platform_assets.spark.tables.schemas import order_hash, raw_schema, with_columns
 
-_LINE = "_line"
+_LINE, _WHOLE = "_line", "_whole"
 _HALF_A_CHARACTER = (
     rf"(contains({_LINE}, r'\ud') OR contains({_LINE}, r'\uD')) AND replace({_LINE}, r'\\', ' ') RLIKE "
     r"r'(?i)\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f][0-9a-f]{2})|(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f][0-9a-f]{2}'"
@@ -105,10 +105,17 @@ def _read(spark: SparkSession, layout: Layout, contract: Contract) -> DataFrame:
         case "parquet":
             types = {column.name: column.type for column in contract.columns}
             in_words = {name: F.expr(nanoseconds(name, end, types.get(name))) for name, end in layout.nanoseconds}
-            return with_columns(reader.parquet(*paths).select("*", *where), in_words)
+            frame = reader.parquet(*paths).select("*", *where)
+            others = {column.source_name: column.name for column in contract.columns if column.source_name}
+            return with_columns(frame.withColumnsRenamed(others), in_words)
         case "json":
-            lines = reader.text(paths).select(F.col("value").alias(_LINE), *where).where(_IS_NOT_BLANK)
-            return with_delivered_values(_json_fields(lines, layout), _LINE, contract)
+            line = delivered = F.col("value")
+            if layout.copied:  # with the object as delivered behind it, if its values were looked up by paths
+                line, whole = (_restored(F.split_part(line, F.lit(WHOLE), F.lit(part))) for part in (1, 2))
+                delivered = F.when(F.contains("value", F.lit(WHOLE)), whole).otherwise(line)
+            lines = reader.text(paths).select(line.alias(_LINE), delivered.alias(_WHOLE), *where).where(_IS_NOT_BLANK)
+            read = with_delivered_values(_json_fields(lines, layout), _LINE, contract)
+            return read.withColumn(_LINE, F.col(_WHOLE)).drop(_WHOLE)
         case "csv":
             text = StructType([StructField(name, StringType()) for name in (*layout.names, _LINE)])
             # Quotes within quotes are doubled, as everybody but Spark writes them.
@@ -148,7 +155,7 @@ def _json_fields(lines: DataFrame, layout: Layout) -> DataFrame:
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_broken"}
     options |= {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
     fields = lines.withColumn("_fields", F.from_json(_LINE, text, options)).select(
-        "_fields.*", _LINE, "_file_path", PLACE
+        "_fields.*", _LINE, _WHOLE, "_file_path", PLACE
     )
     # Spark reads the first object of a line and forgets the rest: a line of which a brace is not the end is looked at
     # once more, as all but the last item of an array.
@@ -194,21 +201,36 @@ def _typed(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
     if layout.format == "json":
         names = F.array_except("_names", F.array(*map(F.lit, contract.column_names)))
         rescued = F.when(F.size(names) > 0, F.col(_LINE))
-    other = [(_as_delivered(n), each) for n, each in enumerate(contract.columns) if is_cast(each, types[each.name])]
+    csv = contract.source.csv if contract.source and layout.format == "csv" else None
+    declared = {c.name: text for c in contract.columns if (text := as_declared(c, types[c.name], csv))}
+    other = [
+        (n, each) for n, each in enumerate(contract.columns) if each.name in declared or is_cast(each, types[each.name])
+    ]
     located = frame.select(
         *contract.column_names,
-        *(F.expr(f"`{column.name}` AS {given}") for given, column in other),
+        *(F.expr(f"`{column.name}` AS {_as_delivered(n)}") for n, column in other),
+        *(F.expr(f"{declared[column.name]} AS {_as_text(n)}") for n, column in other if column.name in declared),
         *(name for name in ("_broken", _LINE) if name in types),
         rescued.alias("_rescued"),
         "_arrival",
         "_arrival_date",
         PLACE,
     )
-    return with_columns(located, {c.name: F.expr(cast(given, types[c.name], c)) for given, c in other})
+    values = {c.name: cast(_given(n, located.columns), types[c.name], c) for n, c in other}
+    return with_columns(located, {name: F.expr(value) for name, value in values.items()})
 
 
 def _as_delivered(n: int) -> str:
     return f"_as_delivered_{n}"
+
+
+def _as_text(n: int) -> str:
+    return f"_as_text_{n}"
+
+
+def _given(n: int, names: Collection[str]) -> str:
+    """Return what a column is cast from: the field, or its text as no declaration would be needed to read it."""
+    return _as_text(n) if _as_text(n) in names else _as_delivered(n)
 
 
 def _named(name: str) -> Column:
@@ -226,7 +248,7 @@ def _judged(typed: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
     losses = {
         column.name: lost(given, types[given], column)
         for n, column in enumerate(contract.columns)
-        if (given := _as_delivered(n)) in types
+        if (given := _given(n, types)) in types
     }
     spared = {name: loss for name, loss in losses.items() if contract.voided and name not in contract.needed}
     is_void = f"coalesce({contract.void_condition}, false)"
@@ -253,8 +275,8 @@ def _refusal(types: Mapping[str, str], losses: Mapping[str, str], layout: Layout
         of_line.append(("_broken IS NOT NULL", "concat('broken line: ', _broken)"))
     for n, column in enumerate(contract.columns):
         if column.name in losses:
-            given = _as_delivered(n)
-            text = f"substring(make_valid_utf8(CAST({given} AS string)), 1, 40)"
+            given = _given(n, types)
+            text = f"substring(make_valid_utf8(CAST({_as_delivered(n)} AS string)), 1, 40)"
             what = misfit(given, types[given], column)
             checks.append((losses[column.name], f"concat('{column.name}: ', {what}, ': ', {text})"))
     is_void = f"coalesce({contract.void_condition}, false)" if contract.voided else "false"
@@ -269,7 +291,7 @@ def _refusal(types: Mapping[str, str], losses: Mapping[str, str], layout: Layout
     for name, is_in_years in _in_years(contract).items():
         says = f"concat('{name}: ', CAST(to_date(`{name}`) AS string), ' is not in the years 1 to 9999')"
         matters = "" if name in contract.needed else f" AND NOT {is_void}"
-        checks.append((f"NOT {is_in_years}{matters}", says))
+        checks.append((f"NOT ({is_in_years}){matters}", says))
     of_fields = ", ".join(f"CASE WHEN {condition} THEN {why} END" for condition, why in checks)
     # Most rows have no fault: texts are put together only where one is found.
     is_faulty = " OR ".join(f"coalesce({condition}, false)" for condition, _ in checks)
@@ -284,7 +306,16 @@ def _in_years(contract: Contract) -> dict[str, str]:
     already one as a bound of a staged file, though its row was refused, has the writer of Delta's log end its process.
     """
     kinds = {column.name: column.type for column in contract.columns if column.type in YEARS}
-    return {name: f"coalesce(`{name}` BETWEEN {YEARS[kind]}, true)" for name, kind in kinds.items()}
+    is_in = {name: f"coalesce(`{name}` BETWEEN {YEARS[kind]}, true)" for name, kind in kinds.items()}
+    if contract.day_zone is not None and contract.event_time is not None:  # whose date may lie a year away
+        local = _local(f"`{contract.event_time}`", contract.day_zone)
+        is_in[contract.event_time] += f" AND coalesce({local} BETWEEN {YEARS['timestamp']}, true)"
+    return is_in
+
+
+def _local(when: str, zone: str) -> str:
+    """Return what the clocks of a zone show at a moment."""
+    return f"from_utc_timestamp({when}, '{zone}')"
 
 
 def _payload(types: Collection[str], contract: Contract) -> str:
@@ -298,7 +329,8 @@ def _payload(types: Collection[str], contract: Contract) -> str:
 def _raw_columns(typed: DataFrame, layout: Layout, contract: Contract) -> list[Column]:
     columns = {name: f"CASE WHEN {is_in} THEN `{name}` END" for name, is_in in _in_years(contract).items()}
     assert contract.event_time is not None
-    day = f"to_date({columns[contract.event_time]})"
+    when = columns[contract.event_time]
+    day = f"to_date({when if contract.day_zone is None else _local(when, contract.day_zone)})"
     is_void, in_time = contract.void_condition, ""
     if contract.takes_undated:  # such a delete lies on the day it arrived: spark.raw.markers
         is_undated = f"`{contract.event_time}` IS NULL AND coalesce({is_void}, false)"

@@ -1,0 +1,193 @@
+"""Unpack delivered text files piece by piece: gzip, zstandard, bzip2, and a zip archive of one file."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count
+from lzma import LZMAError
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from platform_assets.contracts.landing import COMPRESSIONS
+from platform_assets.sources.landing import LandedFile
+from platform_assets.sources.limits import LimitError, Limits
+
+CHUNK = 1 << 18
+"""Bytes read at a time; short lines take some twenty times as much."""
+
+_BEGINNINGS: Mapping[str, tuple[bytes, ...]] = {
+    ".gz": (b"\x1f\x8b",),
+    ".zst": (b"\x28\xb5\x2f\xfd", *(bytes((first,)) + b"\x2a\x4d\x18" for first in range(0x50, 0x60))),
+    ".bz2": (b"BZh",),
+    ".zip": (b"PK\x03\x04", b"PK\x05\x06"),
+}
+"""First bytes, of zstandard also those of a frame that a reader skips."""
+_GZIP = 31
+"""For zlib: with the header and the end that gzip has, and a window as large as any."""
+_AT_ONCE = 1 << 14
+_MOST_MEMBERS = 200_000
+_MOST_DIRECTORY = 1 << 24
+"""Bytes that Python's zip reader may ask for at once: it reads the list of an archive's files as a whole."""
+_OF_MACS = "__MACOSX/"
+
+
+class ContentError(Exception):
+    """What is in a file cannot be got out; the text says why."""
+
+
+def compression_of(file: Path) -> str:
+    """Return the ending by which a file says that it is compressed; empty if it does not."""
+    ending = file.suffix.lower()
+    return ending if ending in COMPRESSIONS else ""
+
+
+def spark_unpacks(file: Path) -> bool:
+    """Return whether Spark reads a file as it is, or sees by its name what it has to unpack."""
+    return not compression_of(file) or file.suffix == ".gz"
+
+
+def compression_in(file: LandedFile) -> str:
+    """Return the ending that a file's name should have by how its content begins; empty if that says nothing."""
+    with file.open() as stream:
+        content = stream.read(4)
+    return next((ending for ending, beginnings in _BEGINNINGS.items() if content.startswith(beginnings)), "")
+
+
+def unpacked(file: LandedFile, limits: Limits) -> Iterator[bytes]:
+    """Yield what is in a file, unpacked, piece by piece.
+
+    Raises:
+        ContentError: it is damaged, cut short, or not what its name says.
+        LimitError: it becomes too large.
+    """
+    ending = compression_of(file.file)
+    if not ending:
+        with file.open() as stream:
+            while chunk := stream.read(CHUNK):
+                yield chunk
+        return
+    if not file.size:
+        raise ContentError(_cut_short(ending))
+    if compression_in(file) != ending:
+        raise ContentError(f"is not {COMPRESSIONS[ending]}, though its name ends with {ending}")
+    size = 0
+    with file.open() as packed:
+        for chunk in _UNPACK[ending](packed):
+            size += len(chunk)
+            if reason := limits.unpacks_too_far(size, file.size):
+                raise LimitError(reason)
+            yield chunk
+
+
+def _cut_short(ending: str) -> str:
+    return f"is {COMPRESSIONS[ending]} that was cut short; deliver it whole"
+
+
+def _gunzipped(packed: BinaryIO) -> Iterator[bytes]:
+    """Yield what is in all members of a gzip file; nothing may lie between or behind them, as for Java.
+
+    Python's own reader passes over zeros and flags that Spark fails with, and at the end of each member it reads again
+    what it had read, so that one of 20 bytes costs as much as one of 100,000.
+    """
+    content = packed.read(_AT_ONCE)
+    for members in count(1):
+        if members > _MOST_MEMBERS:
+            raise ContentError(f"has more than {_MOST_MEMBERS:,} members of gzip; write larger ones")
+        if not _BEGINNINGS[".gz"][0].startswith(content[:2]):
+            raise ContentError("is damaged gzip: something else lies behind it")
+        member = zlib.decompressobj(wbits=_GZIP)
+        while not member.eof:
+            if not content and not (content := packed.read(_AT_ONCE)):
+                raise ContentError(_cut_short(".gz"))
+            try:
+                chunk = member.decompress(content, CHUNK)
+            except zlib.error as error:
+                raise ContentError(f"is damaged gzip: {error}") from None
+            content = member.unconsumed_tail
+            if chunk:
+                yield chunk
+        content = member.unused_data or packed.read(_AT_ONCE)
+        if not content:
+            return
+
+
+def _by_arrow(ending: str, codec: str) -> Callable[[BinaryIO], Iterator[bytes]]:
+    """Return a reader by Arrow, which tells a file that was cut short: `zstandard` takes half a file for the whole."""
+
+    def pieces(packed: BinaryIO) -> Iterator[bytes]:
+        stream = pa.CompressedInputStream(packed, codec)
+        while True:
+            try:
+                chunk = stream.read(CHUNK)
+            except (pa.ArrowException, OSError) as error:
+                if isinstance(error, OSError) and error.errno is not None:
+                    raise
+                if "Truncated" in str(error):
+                    raise ContentError(_cut_short(ending)) from None
+                raise ContentError(f"is damaged {COMPRESSIONS[ending]}: {str(error).splitlines()[0]}") from None
+            if not chunk:
+                return
+            yield chunk
+
+    return pieces
+
+
+def _of_archive(packed: BinaryIO) -> Iterator[bytes]:
+    """Yield what is in the one file of a zip archive; folders, and what Macs add to an archive, are no files."""
+    try:
+        with zipfile.ZipFile(_Sparing(packed)) as archive:
+            files = [one for one in archive.infolist() if not one.is_dir() and not one.filename.startswith(_OF_MACS)]
+            if len(files) != 1:
+                names = ", ".join(PurePosixPath(one.filename).name[:60] for one in files[:3])
+                shown = f" ({names}{', …' if len(files) > 3 else ''})" if files else ""
+                raise ContentError(f"is a zip archive of {len(files):,} files{shown}; deliver each by itself")
+            if files[0].flag_bits & 1:
+                raise ContentError("is an encrypted zip archive; deliver it without a password")
+            with archive.open(files[0]) as stream:
+                while chunk := stream.read(CHUNK):
+                    yield chunk
+    except (
+        zipfile.BadZipFile,
+        NotImplementedError,
+        RuntimeError,
+        zlib.error,
+        LZMAError,
+        EOFError,
+        ValueError,
+        struct.error,
+        OverflowError,
+    ) as error:
+        if "not a zip file" in str(error) or isinstance(error, EOFError):
+            raise ContentError(_cut_short(".zip")) from None
+        raise ContentError(f"is a damaged zip archive: {str(error).splitlines()[0]}") from None
+
+
+class _Sparing:
+    """Reads a file for Python's zip reader, and no more at once than a list of few files takes."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.tell, self.seekable, self.close = stream.tell, stream.seekable, stream.close
+
+    def read(self, size: int = -1) -> bytes:
+        if size > _MOST_DIRECTORY:
+            raise ContentError("is a zip archive of many files; deliver each by itself")
+        return self._stream.read(_MOST_DIRECTORY if size < 0 else size)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        if offset < 0 and whence == 0:
+            raise ValueError("it names a place before its beginning")
+        return self._stream.seek(offset, whence)
+
+
+_UNPACK: Mapping[str, Callable[[BinaryIO], Iterator[bytes]]] = {
+    ".gz": _gunzipped,
+    ".zst": _by_arrow(".zst", "zstd"),
+    ".bz2": _by_arrow(".bz2", "bz2"),
+    ".zip": _of_archive,
+}
