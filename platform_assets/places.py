@@ -230,7 +230,7 @@ _WITH_CONTAINERS = ("abfs", "abfss", "wasb", "wasbs")
 """Schemes of places in Azure, `abfss://container@account…`."""
 
 
-def nobody_can_listen(url: str) -> bool:
+def is_private_url(url: str) -> bool:
     """Return whether traffic to a URL is encrypted, or stays on this machine."""
     try:
         parts = urlsplit(url)

@@ -42,7 +42,7 @@ from platform_assets.places import (
     Place,
     StateMode,
     folder_of,
-    nobody_can_listen,
+    is_private_url,
     one_root,
     origin_of,
     take_folder,
@@ -115,7 +115,7 @@ def _split(value: object) -> object:
 
 
 def _encrypted(value: SecretStr | None) -> SecretStr | None:
-    if value and not nobody_can_listen(value.get_secret_value()):
+    if value and not is_private_url(value.get_secret_value()):
         raise ValueError("must be an https:// address, or http:// on this machine")
     return value
 

@@ -91,7 +91,7 @@ def module_of(command: str) -> str:
 def _reporting(command: Callable[..., Report | None]) -> Callable[..., Any]:
     """Return a command with `--json` that prints the report which the function returns.
 
-    An `author` among its parameters is who decides: `--reason` and `--by` on the command line, nobody in a dry run.
+    A parameter `author` is the person who decides: `--reason` and `--by` on the command line, no author in a dry run.
     """
     if getattr(command, "__wrapped__", None):
         return command  # of a module that was built before
@@ -172,9 +172,9 @@ def main() -> None:
         is_told = isinstance(end, SystemExit) and end.code == EXIT_INTERRUPTED  # Typer's way to say so
         if not (is_told or is_interruption(end)):
             raise
-        # Whoever presses it again is not to see how Python tidies up.
+        # A second Ctrl-C must not show Python's clean-up.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        todo = "What was published stays; nobody sees anything else. Run the same command again to go on."
+        todo = "Published days stay; readers see nothing else. Run the same command again to go on."
         if _for_programs():
             _fail(["Interrupted."], todo, EXIT_INTERRUPTED)
         say("[yellow]Interrupted.[/]", todo, to=errors)
@@ -192,10 +192,10 @@ def _main() -> None:
             gc.enable()
             code = app(standalone_mode=not _for_programs())
         if code == EXIT_INTERRUPTED:
-            raise KeyboardInterrupt  # of which Typer has made a code, where it is not to end the process itself
+            raise KeyboardInterrupt  # Typer returns a code in its place if it does not end the process itself
         if code:
             sys.exit(code)
-    except typer.TyperException as error:  # a person is told by Typer itself
+    except typer.TyperException as error:  # for a person Typer itself prints it
         _fail([error.format_message()], "Add --help to see what it takes.", error.exit_code)
     except PlatformError as error:
         _fail(error.lines, error.todo, EXIT_USAGE if error.is_misspelt else EXIT_FAILED)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _SUMS_SHOWN = 4
 _AGAIN = "they are computed again when their input or code is another one, or by `refresh --force`."
-_LASTING = "held until a person lifts that, whatever input or code comes: `rollback --lift TABLE --days DAY`."
+_LASTING = "held until a person lifts that, also with new input or code: `rollback --lift TABLE --days DAY`."
 _UNTIL = (
     "One new row in what such a day is made from ends the rollback, and what was taken back counts again. For good, "
     "`withdraw` what was delivered wrongly, correct the code, or roll back with --until-lifted; `refresh --explain` "
@@ -33,7 +33,7 @@ _UNTIL = (
 
 
 def became(then: Any, now: Any, shown: Callable[[Any], str] = "{:,}".format) -> str:
-    """Say what a figure was and is, once where that is the same; None is of what is not there."""
+    """Describe a figure before and after, once if equal; None means not there."""
     before, after = ("not there" if number is None else shown(number) for number in (then, now))
     return after if before == after else f"{before} → {after}"
 
@@ -45,7 +45,7 @@ def sums_shown(moved: Mapping[str, tuple[Any, Any]]) -> tuple[str, ...]:
 
 
 def amounts_parts(changes: AmountChanges, days: Mapping[str, Collection[date]]) -> Iterator[Part]:
-    """Show which sums of tables differ over some of their days, and of which tables they are not told."""
+    """Show sums of tables that differ over some of their days, and tables without sums."""
     numbers = ("before", "after", "difference")
     rows: list[tuple[str, ...]] = []
     for table, of_it in days.items():
@@ -61,8 +61,8 @@ def amounts_parts(changes: AmountChanges, days: Mapping[str, Collection[date]]) 
 
 
 def unread_parts(changes: AmountChanges) -> Iterator[Part]:
-    """Show of which tables amounts are not told."""
-    yield from (Note("yellow", "amounts not told", f"{table}: {why}") for table, why in changes.unread.items())
+    """Show tables without amounts, with the reason."""
+    yield from (Note("yellow", "amounts not shown", f"{table}: {why}") for table, why in changes.unread.items())
 
 
 def sums_json(moved: Mapping[str, Pair]) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def may_end_lines(
         made_from = catalogue.with_inputs([rollback.table])
         if waits := [intake.table for intake in intakes if intake.table in made_from]:
             it = "it" if len(rollback.days) == 1 else "one of them"
-            yield f"{rollback.name} ends if what is taken for {' or '.join(waits)} touches {it}"
+            yield f"{rollback.name} ends if a delivery for {' or '.join(waits)} touches {it}"
 
 
 def ended_note(rollback: EndedRollback) -> Note:

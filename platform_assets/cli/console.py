@@ -64,17 +64,17 @@ _MENDED = "[yellow]mended[/]"
 class _Console(Console):
     """Write as wide as the terminal; in a file or a pipe, each row and name stays on one line, for what reads it next.
 
-    Nothing that it prints acts on a terminal but its own colours, whatever the text holds.
+    Control characters in texts are made visible: only its own colours act on a terminal.
     """
 
     def print(self, *objects: Any, markup: bool | None = None, **options: Any) -> None:
-        """Print as Rich does; text without markup is of others, so a line break in it is none of ours."""
+        """Print as Rich does. Text without markup is foreign text: line breaks in it are made visible."""
         if markup is False:
             objects = tuple(visible(text) if isinstance(text, str) else text for text in objects)
         super().print(*objects, markup=markup, **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
-        """Render as Rich does, with what is of others made visible; it only begins lines where the platform did."""
+        """Render as Rich does, with control characters of foreign text made visible."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(self._shown(segment.text), segment.style)
 
@@ -97,7 +97,7 @@ class _Console(Console):
         self._width, self._height = size
 
 
-# What is between colons is no picture, and their list takes long to import.
+# Words between colons are no emoji, and their list takes long to import.
 console = _Console(emoji=False, color_system=_COLOURS)
 errors = _Console(stderr=True, emoji=False, color_system=_COLOURS)
 
@@ -138,7 +138,7 @@ def parse_days(text: str, settings: Settings | None = None) -> frozenset[date]:
 
 
 def selected(table: str | None, days: str | None, settings: Settings) -> Selection:
-    """Return the table and the days that a person names with a command; all of what is not named."""
+    """Return the table and days that a command names; all if none is named."""
     from platform_assets.planning.selection import Selection
 
     tables: frozenset[str] = frozenset() if table is None else frozenset({table})
@@ -147,7 +147,7 @@ def selected(table: str | None, days: str | None, settings: Settings) -> Selecti
 
 @contextmanager
 def opened_platform(settings: Settings | None = None) -> Iterator[Platform]:
-    """Open the platform for a command; what had to be mended for that is told on standard error."""
+    """Open the platform for a command. Repairs made while opening are reported on standard error."""
     from platform_assets.operations.opening import open_platform
     from platform_assets.settings import load_settings
 
@@ -172,7 +172,7 @@ def escape(text: str) -> str:
 
 
 def say(head: str, text: str, *more: str, to: Console = console) -> None:
-    """Print a line with a marked head; whatever the text holds (a file's name, what a source wrote) is only text."""
+    """Print a line with a marked head. The rest is plain text without markup."""
     line = f"{head} {escape(text)}" if text else head
     to.print("\n".join((line, *map(escape, more))), highlight=False, soft_wrap=True)
 
@@ -219,7 +219,7 @@ def show(report: Report, as_json: bool) -> None:
 
 
 def write_page(file: Path, text: str) -> None:
-    """Write a page to where somebody wants it."""
+    """Write a page to a file."""
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -229,7 +229,7 @@ def write_page(file: Path, text: str) -> None:
 
 @contextmanager
 def without_numpy() -> Iterator[None]:
-    """Keep NumPy from what is imported within, for a command that reads with Arrow and is done.
+    """Keep NumPy from being imported within, for a command that only reads with Arrow.
 
     Arrow works without it, as the libraries do that come after it; to import it takes several times as long as Arrow
     itself, since its OpenBLAS starts a thread for each core, and each first waits busily. Who has imported either
@@ -247,7 +247,7 @@ def without_numpy() -> Iterator[None]:
 
 
 _LONGEST_WORD = 44
-"""Characters of a word that stays whole whatever the column; a longer one (a payload, a deep path) may be folded."""
+"""Longest word that is never folded in a column; a longer one (a payload, a deep path) may be."""
 _BETWEEN = 2
 _MARGIN = 1
 _INDENT = 3

@@ -34,8 +34,8 @@ def held_parts(held: Iterable[HeldDay], *, of: str | None = None, in_short: bool
     """Show a red line for each held day, and below it what may be to blame.
 
     Args:
-        of: the table that was asked about: a day of another one holds it from there.
-        in_short: whether a few lines stand for all, where there is news besides that they would hide.
+        of: the table asked about: a day of another table may hold it.
+        in_short: whether a few lines stand for all, so that they do not hide other news.
     """
     from platform_assets.operations.lineage.held_days import together, withdrawals
 
@@ -46,7 +46,7 @@ def held_parts(held: Iterable[HeldDay], *, of: str | None = None, in_short: bool
         first = days[0].hold
         through = "held through" if of not in (None, first.table) else "held"
         yield Note("red", through, _line(days))
-        # What is new on days that are only tied to another is not what holds them; it is named where that one is.
+        # New arrivals on days that are only tied to another are not what holds them; they are named at that day.
         commands = () if len(days) > 1 and days[0].is_tied else withdrawals(days)
         if commands:
             yield "  New since then; what should not have come is taken out with (a command may name several)"
@@ -73,8 +73,8 @@ def _what_ends_it_parts(held: Sequence[HeldDay]) -> Iterator[Part]:
     for table in sorted({day.undelivered for day in refused if day.undelivered}):
         yield (
             f"Nothing was delivered yet for {table} on such a day: the file that brings it ends that. "
-            "`delivers=Weekdays(…)` or `EveryDays(…)` in its contract says of which days rows are expected, "
-            "`closed_days` of which none are."
+            "`delivers=Weekdays(…)` or `EveryDays(…)` in its contract says on which days rows are expected, "
+            "`closed_days` on which none are."
         )
     if put_back:
         yield (
@@ -83,7 +83,7 @@ def _what_ends_it_parts(held: Sequence[HeldDay]) -> Iterator[Part]:
         )
     if lasting:
         yield (
-            "A day that was rolled back until it is lifted waits for a person, whatever comes: "
+            "A day that was rolled back until it is lifted waits for a person, also with new data: "
             f"`platform-assets rollback --lift {_days_option(lasting)} --reason … --by …` has it computed again."
         )
 
@@ -171,7 +171,7 @@ def warned_days_parts(warned: Sequence[DayRecord]) -> Iterator[Part]:
         yield from (Note("yellow", "warned", str(each)) for each in DayWarning.of(record.table, {record.day: record}))
     if not warned:
         yield Note("green", "No warnings:", "as far as gates could judge the days readers see, they found nothing")
-        yield "  but what somebody has accepted: `why TABLE DAY` and `audit decisions` tell of it."
+        yield "  except accepted findings: `why TABLE DAY` and `audit decisions` show them."
         yield "  Where history is too short, volume looks only for days that lost more than half of their rows."
 
 
@@ -213,7 +213,7 @@ def warned_json(day: WarnedDay | None) -> dict[str, Any] | None:
 _MOST = 8
 
 _MOST_TOLD = 1 << 16
-"""Files of which it is remembered that they were told; of the oldest beyond it is forgotten."""
+"""Most files remembered as reported; the oldest are forgotten first."""
 
 
 def left_parts(
@@ -222,16 +222,16 @@ def left_parts(
     """Show what lies in the landing area and is in no table, because a person has to do something about it.
 
     Args:
-        refused: files of which not one row was taken.
-        as_before: how many more there are of which a person was told before.
-        just_shown: and how many of which the same command told further up.
+        refused: files without an ingested row.
+        as_before: number of further files that an earlier command reported.
+        just_shown: number of files that the same command showed further up.
     """
     lines = refused_lines({file.path: file.reason or "" for file in refused})
     yield from (Note("red", "refused", line) for line in lines)
     yield from (Note("yellow", "not taken", line) for line in not_taken_lines(problems))
     if as_before:
         lists = f"`platform-assets status --files` lists {'it' if as_before == 1 else 'each'} with its reason"
-        yield Note("yellow", "not taken", f"{counted(as_before, 'file')} as an earlier refresh told: {lists}")
+        yield Note("yellow", "not taken", f"{counted(as_before, 'file')} reported by an earlier refresh: {lists}")
     count = len(refused) + len(problems) + just_shown
     if count > 1 and not as_before:
         yield (
@@ -258,7 +258,7 @@ def growing_lines(growing: Sequence[Problem]) -> Iterator[str]:
         more, them = (f" and {counted(len(resting) - 1, 'other file')}", "them") if len(resting) > 1 else ("", "it")
         yield (
             f"{resting[0].path}{more} changed a moment ago and may still grow: a refresh takes {them} in {wait_s} s if "
-            f"nobody writes to {them} any more"
+            "there is no further change"
         )
     yield from alike(((problem.path, problem.message) for problem in growing if problem.rests_in_s is None), _MOST)
 
@@ -277,11 +277,11 @@ def by_spark_parts(tables: Mapping[str, str]) -> Iterator[Part]:
 def left_anew_parts(
     state: Path, problems: Sequence[Problem], refused: Sequence[ArrivalRecord], already: Sequence[ArrivalRecord] = ()
 ) -> Iterator[Part]:
-    """Tell of files that no earlier refresh told of, count the others, and remember all in the state folder.
+    """Report files that no earlier refresh reported, count the others, and remember all in the state folder.
 
     Args:
         refused: files of which not one row was taken.
-        already: of these, those of which this refresh has told already.
+        already: those of these that this refresh has reported already.
     """
     file = located(state / "told.json")
     before: list[str] = []
@@ -308,5 +308,5 @@ def _of_refused(file: ArrivalRecord) -> str:
 
 
 def _mark(*parts: str) -> str:
-    """Return what is remembered of a file: names and reasons may quote what somebody wants to have erased."""
+    """Return a hash to remember a file by: names and reasons may quote a value that has to be erased."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

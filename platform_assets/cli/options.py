@@ -54,7 +54,7 @@ def parse_keys(options: Sequence[str]) -> dict[str, list[str]]:
             line = csv.reader([_QUOTED.sub(r"\1", listed)], skipinitialspace=True, strict=True)
             values = [value.strip() for value in next(line, [])]
         except csv.Error as error:
-            raise _no_keys(option, f"The values {listed!r} cannot be told apart: {error}.") from error
+            raise _no_keys(option, f"The values {listed!r} cannot be separated: {error}.") from error
         if not (name.strip() and values and all(values)):
             raise _no_keys(option, f"It was read as column {name.strip()!r} with the values {values}.")
         asked.setdefault(name.strip(), []).extend(values)

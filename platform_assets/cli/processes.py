@@ -1,7 +1,7 @@
 """Run processes that belong together: when one ends they all do, also where this process is killed.
 
 Run as a file, with nothing but the standard library, this module is the watchdog: it reads the numbers of process
-groups from a pipe whose other end only the watched process has, so that the pipe's end tells of its death.
+groups from a pipe whose other end only the watched process has, so that the pipe ends with its death.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LOOK_S = 0.2
 
 
 class Processes:
-    """Run processes whose output goes to standard error until they are ended: their traces at that tell nothing.
+    """Run processes whose output goes to standard error until they are ended: traces from ending them are noise.
 
     The watchdog removes the temporary folder where this process is killed.
     """
@@ -67,7 +67,7 @@ class Processes:
             time.sleep(_LOOK_S)
 
     def end(self) -> None:
-        """Ask all that they started to stop, wait, and kill what is left."""
+        """Ask all processes to stop, wait, and kill the rest."""
         self._ending.set()
         _end(self._groups, lambda: [process.poll() for process in self._running.values()])
         self._watchdog.kill()

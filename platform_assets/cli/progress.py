@@ -1,7 +1,7 @@
 """How a command that takes its time says how far it is: a bar on a terminal, plain lines anywhere else.
 
-All of it goes to where standard error led when the command began. Dagster leads both standard streams into files while
-a step runs, and a bar that follows them there stands still for whoever looks at the terminal.
+All of it goes to standard error as it was when the command began. Dagster redirects both standard streams into files
+while a step runs, and a bar that follows them would stand still on the terminal.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
 QUICK_S = 2.0
-"""What is done by then leaves no line behind on its way."""
+"""Work that is done by then leaves no progress line."""
 
 FIRST_S = 5.0
-"""Nobody has heard anything since the process began, which was a few imports ago."""
+"""First sign of life: the command has printed nothing since the process began."""
 
 SILENCE_S = 8.0
 """Ten seconds are promised, and on a busy machine a thread wakes up late."""
@@ -41,7 +41,7 @@ _HALF = 6.0
 """Jobs after which a batch counts as half done: about as many as staging and checking days takes."""
 _TICK_S = 0.2
 _LAST_WORDS_S = 5.0
-"""Seconds after which nobody waits for a Spark any more that was asked and does not answer."""
+"""Longest wait for an answer of Spark, in seconds."""
 _ASKED_EVERY_S = 1.0
 
 _OUT_OF_IT_S = 0.05
@@ -50,12 +50,12 @@ _OUT_OF_IT_S = 0.05
 
 @dataclass(frozen=True)
 class Now:
-    """What is being done at a moment, and since how many seconds.
+    """The current work, and its duration in seconds.
 
     Args:
         work: where it is known how far that is.
-        spark: how far Spark is with what it is at, in words; empty where it is idle.
-        share: of the batch that is being done, as far as Spark's jobs tell.
+        spark: progress of Spark's jobs, in words; empty if idle.
+        share: of the current batch, by Spark's jobs.
     """
 
     doing: str
@@ -82,7 +82,7 @@ class Now:
 
 
 class Narration:
-    """Keep what is done and what is to be said of it: no terminal, no thread, and any clock.
+    """State of the work and its messages, without a terminal or thread, and with any clock.
 
     Args:
         command: said while nothing better is known.
@@ -110,7 +110,7 @@ class Narration:
         self._labels.append((label, self._clock()))
 
     def end(self) -> None:
-        """Note that the part is over, whatever it did last."""
+        """End the current part."""
         self._labels.pop()
         self._work = None
         self._lines.clear()
@@ -118,13 +118,13 @@ class Narration:
         self._since.clear()
 
     def tell(self, now: Progress) -> None:
-        """Take what the work says of itself."""
+        """Take a progress report of the work."""
         now = replace(now, phase=visible(now.phase), table=visible(now.table))
         moment, key = self._clock(), (now.phase, now.table)
         if not now.table:
             if now.finished:
                 began = self._meanwhile.pop(now.phase, moment)
-                if self._key and self._waits(began):  # as for Spark's start, which is none of a table's time
+                if self._key and self._waits(began):  # Spark's start does not count as a table's time
                     self._since[self._key] += moment - max(began, self._since[self._key])
             else:
                 self._meanwhile.setdefault(now.phase, moment)
@@ -139,7 +139,7 @@ class Narration:
             self._work = None
         else:
             if key != self._key and not now.done:
-                self._since[key] = moment  # begun anew, whatever became of it before
+                self._since[key] = moment  # begun again
                 self._moved = -math.inf
             self._since.setdefault(key, moment)
             if key != self._key or now.done != (self._work and self._work.done):
@@ -156,7 +156,7 @@ class Narration:
         return self._work is None or self._moved <= began
 
     def now(self) -> Now:
-        """Return what is being done: what everything else waits for, else the table, else the command."""
+        """Return the current work: what all else waits for, else the table, else the command."""
         moment = self._clock()
         doing, since = next(reversed(self._meanwhile.items()), ("", 0.0))
         if doing and self._waits(since):
@@ -176,7 +176,7 @@ class Narration:
         return said
 
     def sign_of_life(self) -> str | None:
-        """Say what is being done, where nothing was said for so long that somebody may wonder."""
+        """Return a sign of life, if nothing was printed for a while."""
         if self._clock() - self._spoke < SILENCE_S:
             return None
         self._spoke = self._clock()
@@ -186,8 +186,8 @@ class Narration:
 class SparkShare:
     """Keep what was seen of Spark's jobs since a batch began.
 
-    Nobody can say how many jobs a batch takes, but each that ends brings it nearer: so the share always grows, by
-    every task, and reaches the whole never.
+    The number of jobs of a batch is unknown, but each finished one brings its end nearer. So the share grows with every
+    task and never reaches 1.
     """
 
     def __init__(self) -> None:
@@ -196,7 +196,7 @@ class SparkShare:
         self.share = 0.0
 
     def begin(self) -> None:
-        """Begin another batch; jobs up to now are none of its."""
+        """Begin another batch. Earlier jobs do not belong to it."""
         self._before, self.share = self._newest, 0.0
 
     def see(self, running: Mapping[int, tuple[int, int]]) -> None:
@@ -228,7 +228,7 @@ class Bar:
         self._out = out
         self._console = Console(file=out, emoji=False)
         self._is_shown = False
-        # What is too wide for the terminal is cut: a line that wraps could not be drawn over.
+        # Text too wide for the terminal is cut: a line that wraps could not be drawn over.
         cut, whole = Column(no_wrap=True, overflow="ellipsis"), Column(no_wrap=True)
         self._bars = Bars(
             TextColumn("{task.description}", markup=False, table_column=cut),
@@ -249,7 +249,7 @@ class Bar:
             self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def draw(self, now: Now) -> None:
-        """Show what is being done."""
+        """Show the current work."""
         done, total = (now.reached, now.work.total) if now.work and now.work.total else (0, None)
         seconds, count = f"{now.seconds:,.0f} s", now.count
         self._bars.update(self._task, description=now.doing, completed=done, total=total, count=count, seconds=seconds)
@@ -259,7 +259,7 @@ class Bar:
         if not self._is_shown:
             self._is_shown = True
             self._bars.start()
-            # Rich hides it, and whoever kills the process would be left without one.
+            # Rich hides the cursor, and a killed process would leave the terminal without one.
             self._console.show_cursor()
         self._bars.refresh()
 
@@ -272,7 +272,7 @@ class Bar:
 class Voice:
     """Say what a command is doing, from a thread of its own; without standard error nowhere.
 
-    On a terminal, that is only while the command tells how far it is; elsewhere, also whenever it takes long.
+    On a terminal only while the command reports progress; elsewhere also whenever it takes long.
     """
 
     def __init__(self, command: str, out: TextIO | None) -> None:
@@ -288,7 +288,7 @@ class Voice:
 
     @contextmanager
     def telling(self, label: str) -> Iterator[OnProgress]:
-        """Show how far a part of the command is, which prints nothing meanwhile."""
+        """Show the progress of a part of the command, which prints nothing until its end."""
         with self._lock:
             self._narration.begin(label)
             if self._is_terminal and self._out:
@@ -316,7 +316,7 @@ class Voice:
         asked = 0.0
         while not self._over.wait(_TICK_S):
             if time.monotonic() - asked >= _ASKED_EVERY_S:
-                running = _running_jobs()  # without the lock: nobody who works waits for an answer
+                running = _running_jobs()  # without the lock, so that the work does not wait for Spark's answer
                 asked = time.monotonic()
                 with self._lock:
                     self._narration.spark.see(running)
@@ -329,7 +329,7 @@ class Voice:
         try:
             words()
         except (OSError, ValueError):
-            self._over.set()  # nobody listens any more, which is no reason to stop working
+            self._over.set()  # the terminal is gone, which is no reason to stop working
 
     def _words(self) -> None:
         if self._bar:
@@ -367,7 +367,7 @@ def speaking(command: str) -> Iterator[Voice]:
         _VOICE.reset(token)
         voice.hush()
         if out is not None:
-            with suppress(OSError):  # of what could not be said because nobody listens any more
+            with suppress(OSError):  # the terminal is gone
                 out.close()
 
 
@@ -394,7 +394,7 @@ def _running_jobs() -> Mapping[int, tuple[int, int]]:
 
 
 def _own_stderr() -> TextIO | None:
-    """Return standard error under a descriptor of its own, which nobody redirects and no child inherits."""
+    """Return standard error under a descriptor of its own, which is never redirected or inherited by a child."""
     try:
         return os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="replace")
     except (AttributeError, OSError, io.UnsupportedOperation):
@@ -405,8 +405,8 @@ def _own_stderr() -> TextIO | None:
 def never_lost() -> Iterator[None]:
     """Raise an interruption again that Python could only report.
 
-    Where the signal comes in a finalizer or in a callback of a weak reference, as every import runs one, nobody can
-    catch what is raised: Python would print it and go on.
+    If the signal comes in a finalizer or in a callback of a weak reference, as every import runs one, the exception
+    cannot be caught: Python would print it and go on.
     """
     before = sys.unraisablehook
 

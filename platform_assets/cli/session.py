@@ -35,7 +35,7 @@ def session_on_demand(
         brief: whether it will have little to do.
         at_once: whether it is going to be needed: it then starts while the command does other things.
     """
-    # First, since it refuses a PySpark of others. By it whoever tells how far the command is asks Spark.
+    # First, since it refuses another PySpark. The progress display asks Spark through it.
     import_module("platform_assets.spark.session.on_demand")
     from pyspark import SparkContext
 
@@ -77,7 +77,7 @@ def session_on_demand(
 def computing(
     settings: Settings, label: str, *, brief: bool = False, at_once: bool = False
 ) -> Iterator[tuple[SparkOnDemand, OnProgress]]:
-    """Compute with Spark at hand, and tell how far it is; the rest as for `session_on_demand`."""
+    """Compute with Spark on demand and show progress; the rest as for `session_on_demand`."""
     with telling(label) as progress, session_on_demand(settings, progress, brief=brief, at_once=at_once) as spark:
         yield spark, progress
 
@@ -132,7 +132,7 @@ def dagster_instance(home: Path) -> Iterator[dg.DagsterInstance]:
 
 
 def storage_error(error: BaseException, environ: Mapping[str, str]) -> DagsterStorageError | None:
-    """Explain why Dagster's storage could not be opened; None for what is no matter of a server's."""
+    """Explain why Dagster's storage could not be opened; None for an error that is not a database server's."""
     chain = list(led_to(error))
     if any(URL in str(one) and "is not set" in str(one) for one in chain):
         return DagsterStorageError(

@@ -33,7 +33,7 @@ _KEPT = TypeAdapter(dict[str, Admission])
 
 
 def admissions(platform: Platform) -> Mapping[str, Admission]:
-    """Return what was found, by table, for whatever code."""
+    """Return the stored admissions, by table, for any code."""
     with suppress(OSError, LakeError, ValueError):
         return _KEPT.validate_json(_file(platform).read() or b"{}")
     return {}
@@ -78,7 +78,7 @@ def not_by_sail(platform: Platform, tables: Iterable[str]) -> dict[str, str]:
 
 
 def why_no_sail(settings: Settings) -> str:
-    """Return why an installation cannot use Sail, whatever the table; empty if it can."""
+    """Return why an installation cannot use Sail for any table; empty if it can."""
     if is_object_store(settings.lake):
         return "Sail was not tried with a lake in an object store"
     if settings.spark_remote:

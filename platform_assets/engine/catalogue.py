@@ -1,4 +1,4 @@
-"""The tables of all domains that the settings name, and what is wrong with them: where, and what to do."""
+"""The tables of all domains that the settings name, and mistakes in them: where, and what to do."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Mistake:
 
     @classmethod
     def of(cls, error: PlatformError, package: str, place: str | None = None, table: str | None = None) -> Mistake:
-        """Return a mistake as the error says it; the place joins what is told, unless it is told already."""
+        """Return the mistake of an error, with the place unless the error names it already."""
         table = getattr(error, "table", None) or table
         place = (
             place
@@ -65,7 +65,7 @@ class MistakesError(ContractError):
     def __init__(self, mistakes: Sequence[Mistake]) -> None:
         super().__init__(
             f"{len(mistakes)} things are wrong in the domains; nothing was done.",
-            "Correct them; `platform-assets check` tells whether all is well.",
+            "Correct them; `platform-assets check` shows whether all is well.",
             lines=[
                 line
                 for number, mistake in enumerate(mistakes, 1)
@@ -76,11 +76,11 @@ class MistakesError(ContractError):
 
 
 def refuse_mistakes(mistakes: Sequence[Mistake]) -> None:
-    """Raise what is wrong, all of it at once.
+    """Raise all mistakes at once.
 
     Raises:
         MistakesError: there are several.
-        PlatformError: there is one, told as the error that it is.
+        PlatformError: there is one, as its own error.
     """
     distinct = list(dict.fromkeys(mistakes))
     if len(distinct) > 1:
@@ -96,7 +96,7 @@ def refuse_mistakes(mistakes: Sequence[Mistake]) -> None:
 
 
 def mistakes_in(error: PlatformError, package: str = "") -> tuple[Mistake, ...]:
-    """Return what an error tells of: all mistakes of a `MistakesError`, else the one that it is itself."""
+    """Return the mistakes in an error: all of a `MistakesError`, else the error itself as one."""
     return error.mistakes if isinstance(error, MistakesError) else (Mistake.of(error, package),)
 
 
@@ -153,7 +153,7 @@ def load_catalogue(settings: Settings) -> Catalogue:
             domains.append(_load_domain(package))
         mistakes += told
     if not mistakes:
-        # What is wrong in one domain would be told once more as missing from another.
+        # A mistake in one domain would be reported again as missing from another.
         with gathering() as gathered:
             try:
                 catalogue = Catalogue.of(domains)
@@ -167,7 +167,7 @@ def load_catalogue(settings: Settings) -> Catalogue:
 
 @contextmanager
 def _told(package: str) -> Iterator[list[Mistake]]:
-    """Gathers what is wrong in a package while it is loaded; modules with a mistake are to be imported anew."""
+    """Gather mistakes of a package while it is loaded. Modules with a mistake are imported again next time."""
     mistakes: list[Mistake] = []
     before = set(sys.modules)
     with gathering() as gathered:
@@ -230,7 +230,7 @@ def _load_domain(package: str) -> Domain:
 
 
 def _load_module(package: str) -> ModuleType:
-    """Import a package of a user, whose code may raise whatever Python has."""
+    """Import a user's package, whose code may raise any exception."""
     try:
         return import_module(package)
     except (Exception, SystemExit) as error:
@@ -249,7 +249,7 @@ def _load_module(package: str) -> ModuleType:
 
 
 def _is_absent(package: str, error: BaseException) -> bool:
-    """Return whether the setting names what is not there or is no name, and not an import inside of it."""
+    """Return whether the setting's package is missing or has an invalid name, as opposed to an import inside of it."""
     if isinstance(error, ModuleNotFoundError):
         return f"{package}.".startswith(f"{error.name}.")
     return not all(part.isidentifier() for part in package.split("."))

@@ -50,9 +50,9 @@ def note_clock(platform: Platform) -> None:
 def stopped(
     platform: Platform, tables: Collection[str] | None = None, states: Mapping[str, CircuitState] | None = None
 ) -> dict[str, Hold]:
-    """Return what keeps tables from being published: their own open circuit, or that of a table they are made from.
+    """Return what keeps tables from being published: their own open circuit, or one of a table they are made from.
 
-    An override lets a table pass whatever its inputs are.
+    An override lets a table pass regardless of its inputs.
 
     Args:
         tables: only these; all by default.
@@ -72,9 +72,9 @@ def stopped(
 
 
 def refuse_stopped(platform: Platform, kind: str, tables: Collection[str]) -> None:
-    """Refuse to publish tables whose circuit is open, or that of a table they are made from.
+    """Refuse to publish tables if their circuit, or one of a table they are made from, is open.
 
-    Whoever publishes asks under the publish lock, under which circuits are opened.
+    Publishers call it under the publish lock, under which circuits are opened.
 
     Args:
         kind: of the publication; rollbacks, compactions and erasures pass.
@@ -103,7 +103,7 @@ def record_verdict(
 
 @contextmanager
 def in_order(platform: Platform) -> Iterator[None]:
-    """Write verdicts while nobody publishes: what others publish is there before, or refused if a circuit opens.
+    """Write verdicts under the publish lock: others publish before it, or are refused if a circuit opens.
 
     What a dead publisher began was allowed, so it is finished first; if it cannot be, the next publisher is refused.
     """

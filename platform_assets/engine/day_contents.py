@@ -155,7 +155,7 @@ def appended_change(
 
     Args:
         table: `<layer>.<table>`.
-        added: profile of the staged rows; no days if there are none.
+        added: profile of the staged rows; without days if there are none.
     """
     days: dict[date, DayContent] = {}
     if added.digests:
@@ -177,7 +177,7 @@ def table_change(
     """Return the change of days of a raw table, or of one beside it.
 
     Args:
-        software: that made them, besides this package; None where they were not made anew.
+        software: that made them, beside this package; None if they were not computed again.
     """
     return TableChange(
         table=table,

@@ -41,7 +41,7 @@ def standing(platform: Platform, table: str) -> tuple[Erasure, ...]:
 
 
 def erased_keys(platform: Platform, contract: Contract) -> ErasedKeys | None:
-    """Return what tells rows that must not enter a raw table; None where nothing was ever erased from it.
+    """Return what recognises rows that must not enter a raw table; None if nothing was ever erased from it.
 
     Raises:
         OtherSecretError: the installation has another secret than it had then.
@@ -53,7 +53,7 @@ def erased_keys(platform: Platform, contract: Contract) -> ErasedKeys | None:
     if any(erasure.secret != name_of(secret) for erasure in erasures):
         raise OtherSecretError(
             f"Rows that were erased from {contract.name} are remembered by hashes with another secret than this "
-            "installation has, so nobody can tell them from others; nothing was taken.",
+            "installation has, so they cannot be recognised; nothing was taken.",
             "Put the secret back: `secret` of the state folder lies in every backup, or set PLATFORM_SECRET to what it "
             f"was. If it is lost, `platform-assets erase {contract.name} --lift --reason …` forgets them.",
         )

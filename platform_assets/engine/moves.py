@@ -3,8 +3,8 @@
 Only moves count that the published content does not know of yet: those whose tombstones came to raw since, and those
 whose tombstones have been withdrawn since, which sends records home. They are read from the few raw files that are new,
 and where these withdraw something from those with tombstones, without Spark. Where other rules, another order or key
-decide by now which version of a record counts, any of a day's tombstones may be such a move. A day of which nothing was
-published knows of no move; it must not show a record beside the day that shows it still.
+decide by now which version of a record counts, any of a day's tombstones may be such a move. An unpublished day has no
+known moves; it must not show a record beside the day that still shows it.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Tied:
     Args:
         held: each with the day that failed a gate, now or before.
         blocked: each with the day that is stale and was not computed with it.
-        put_off: each with a day of a later batch, with which it has to be computed: raw has told of the move since the
-            step began, or they would be in the same one.
+        put_off: each with a day of a later batch, with which it has to be computed: raw got the move's tombstone
+            after the step began, or they would be in the same batch.
         moves: whether records have moved between staged days and any others.
         beyond: days that readers see and that cannot be computed here: with another calendar or clock they could.
     """
@@ -113,19 +113,19 @@ def tied_days(
     """Return the staged days that are tied to one that is not published with them.
 
     Args:
-        state: the staged days, `ready`, and what is there of the table.
+        state: the staged days, `ready`, and the table's published days.
         to_come: days that later batches of the same step compute.
     """
     if (moves := _moves_of(snapshot.platform, contract)) is None:
         return Tied()
     near = within_reach(state.ready, moves.within_days) - set(state.ready)
-    # A record that lies on a day that is not loaded yet, or not in the calendar, is nowhere until that day comes,
-    # unless somebody whose clock or calendar is another one has published it.
+    # A record on a day that is not loaded yet, or not in the calendar, is nowhere until that day comes, unless a
+    # process with another clock or calendar has published it.
     around = sorted(near & snapshot.digests(moves.raw).keys())
     beyond = frozenset(near & state.before.keys()) - frozenset(around)
     others = readiness(contract, around, snapshot)
     behind = {*others.ready, *others.blocked, *others.held, *beyond}
-    # What was never published and is not to be is nowhere, whatever moves to it.
+    # A day that was never published and will not be shows nothing, even if records move to it.
     looked_at = (*state.ready, *sorted(behind & state.before.keys()))
     ties = list(moves.new_ties(looked_at, state.before, snapshot))
     by_gate = {*failing, *(behind & state.holds.keys())}
@@ -208,7 +208,7 @@ _Span = tuple[int | None, int | None]
 
 
 def _moves_of(platform: Platform, contract: Contract) -> _Moves | None:
-    """Return what tells of moves between days of a table; None where none of its records can move."""
+    """Return the moves between days of a table; None if its records cannot move."""
     if contract.layer != "silver":
         return None
     moves = _Moves(platform, contract)
@@ -216,7 +216,7 @@ def _moves_of(platform: Platform, contract: Contract) -> _Moves | None:
 
 
 class _Moves:
-    """The moves of records of a silver table that raw tells of between its versions.
+    """The moves of a silver table's records, from raw's tombstones.
 
     Which version of a record counts was settled by some rules, order and key when a day was computed. Where these are
     others by now, what the day was made from says nothing of its records.
@@ -247,10 +247,10 @@ class _Moves:
         return {(day, there) for day in days for there in moved(self._path, had.get(day, ()), has.get(day, ()))}
 
     def new_ties(self, days: Iterable[date], before: Mapping[date, DayRecord], snapshot: LakeSnapshot) -> Iterator[Tie]:
-        """Yield moves of records of some days that their published content, or that of others, does not know of.
+        """Yield moves of records of some days that are not in their published content, or not in that of others.
 
         Args:
-            before: what is published of the table.
+            before: published days of the table.
         """
         now = snapshot.files(self.raw)
         for day in days:
@@ -280,7 +280,7 @@ class _Moves:
         return version if version >= 0 else None
 
     def _is_alike(self, record: DayRecord, other: DayRecord | None = None) -> bool:
-        """Return whether a day was settled as another was, or is today; so it is where nobody recorded it."""
+        """Return whether a day was settled with the configuration of another day, or of today; yes if not recorded."""
         now = self._now.hash if other is None else other.configuration
         if not record.configuration or not now or record.configuration == now:
             return True
@@ -306,7 +306,7 @@ def moves_undone(
     """Return the moves that days know of and will not know of any more, or will and do not yet.
 
     Args:
-        days: what each is and what it becomes; a day that becomes as if never computed is left out, since what is
+        days: each before and after; a day that becomes as if never computed is left out, since what is
             missing is not wrong.
     """
     if (moves := _moves_of(snapshot.platform, contract)) is None:
@@ -316,7 +316,7 @@ def moves_undone(
         if then is not None and now.digest:
             spans[moves.span(now, then)].add(day)
     ties: set[Tie] = set()
-    for span, alike in spans.items():  # days around tell of moves of these, and of others that are not undone
+    for span, alike in spans.items():  # days around know moves of these, and of others that are not undone
         around = within_reach(alike, moves.within_days)
         ties |= {tie for tie in moves.between(around, span) if not alike.isdisjoint(tie)}
     appearing = {day: then for day, (now, then) in days.items() if then is not None and not now.digest}
@@ -336,8 +336,8 @@ def moves_undone(
 def moved_meanwhile(contract: Contract, days: Collection[date], snapshot: LakeSnapshot, now: LakeSnapshot) -> set[Tie]:
     """Return moves between days that were computed over one snapshot and those that others have published since.
 
-    Whoever publishes some days shows them beside all that is there at that moment, which may tell of a move that these
-    do not know of, or not know of one that these tell of.
+    Published days appear beside all other current days, which may know a move that these do not know, or the other way
+    round.
 
     Args:
         days: that were computed and judged over `snapshot`, and are to be published over `now`.

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 
 def landing_problem(settings: Settings, catalogue: Catalogue) -> Problem | None:
-    """Return what is wrong with the landing root itself, from which then nothing at all is taken.
+    """Return the problem of the landing root itself; with one, nothing at all is taken.
 
-    Only the default one may be absent: whoever lands first makes it.
+    Only the default root may be absent: the first delivery creates it.
 
     Args:
         catalogue: where no source lands files, none is needed.
@@ -47,7 +47,7 @@ def unread_folders(settings: Settings, catalogue: Catalogue) -> dict[str, str]:
     """Folders of the landing area that no table takes files from, each with the folder that was perhaps meant.
 
     Returns:
-        By path below the landing root; hidden ones are nobody's business, and what is meant may be empty.
+        By path below the landing root; hidden folders are ignored, and the list may be empty.
     """
     sources = [contract.source.folder for contract in catalogue if contract.source]
     above = {parent.as_posix() for source in sources for parent in PurePosixPath(source).parents}
@@ -62,7 +62,7 @@ def unread_folders(settings: Settings, catalogue: Catalogue) -> dict[str, str]:
 
 
 def each_once(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Problems of several tables, of which some may take files from one folder."""
+    """Return problems of several tables, each once: tables may share a folder."""
     return tuple({problem.path: problem for problem in problems}.values())
 
 
@@ -72,7 +72,7 @@ def list_arrivals(
     """Return what was delivered for a raw table and not taken yet, up to today or an earlier arrival date.
 
     Args:
-        among: paths of the only files to look at, where somebody asks about these.
+        among: paths of the only files to look at.
     """
     assert contract.source is not None
     known = {
@@ -97,7 +97,7 @@ def list_arrivals(
 def landed_files(
     platform: Platform, contract: Contract, paths: Collection[str], *, with_others: bool = False
 ) -> tuple[dict[str, LandedFile], dict[str, str]]:
-    """Return files as they lie in the landing area, also those taken before, and what is wrong with the rest, by path.
+    """Return files in the landing area, also those taken before, and the problems of the rest, by path.
 
     Args:
         with_others: whether all other files of the table that can be taken are returned too.
@@ -152,8 +152,8 @@ class Waiting:
         until: newest arrival date to take, so that the run is no larger than it may be; None takes everything.
         left: files of newer arrival dates, for the next run.
         problems: what lies in the landing area and cannot be taken.
-        quiet: days to load as empty because nothing was to be expected, by raw table.
-        due: days that have come and of which rows wait that arrived further ahead than was taken, by raw table.
+        quiet: days to load as empty because no rows were expected, by raw table.
+        due: days that have come and have waiting rows that arrived too far ahead, by raw table.
         stale: days that can be recomputed at once, and the fingerprints they would get, by table.
         plan: what a refresh would recompute, why, which days wait for a person, and which circuits it would try.
         missing: ended days without anything that could be taken, though something was to be expected, by raw table.
@@ -269,9 +269,9 @@ class Delivered:
     """What a refresh by a person finds in the landing area.
 
     Args:
-        intakes: what it would take, by raw table.
-        growing: files somebody still writes, which it would leave.
-        problems: what lies there and cannot be taken.
+        intakes: deliveries it would take, by raw table.
+        growing: files that are still being written, which it would leave.
+        problems: files that cannot be taken.
         missing: days up to today that a source has not delivered yet, by raw table; nothing of a table for which
             nothing was ever delivered.
     """

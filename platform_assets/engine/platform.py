@@ -4,8 +4,8 @@ Which commit code was at: of the repository that its files lie in, wherever that
 
 In which time zone a user's code describes rows: a moment without one that it names is one in UTC, on every machine.
 
-PySpark takes `datetime(2017, 1, 1)` for local time of the process that says it, whatever the session's time zone is: a
-day would come out otherwise on a laptop than on a server.
+PySpark takes `datetime(2017, 1, 1)` for local time of the process, not of the session's time zone: a day would come out
+differently on a laptop and on a server.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Author:
 
     Args:
         run: id of the run, Dagster's where there is one.
-        who: whoever says so; the user by default.
+        who: author as stated; the operating system's user by default.
         as_user: the operating system's user that the process belongs to.
         on_host: the machine on which it runs.
         decides: what a person decides with the work, where its kind does not say so.
@@ -161,7 +161,7 @@ class Platform:
 
     @cached_property
     def remembered_files(self) -> Callable[[str, int], Mapping[date, tuple[DataFile, ...]]]:
-        """The live files of each day of a table at a version, of which a step asks many times; few are remembered."""
+        """Return a small cache for the live files of each day of a table version, which a step needs many times."""
         return lru_cache(maxsize=16)(lambda table, version: live_files(self.lake.table_path(table), version))
 
     def version(self, table: str) -> Version:
@@ -174,7 +174,7 @@ class Platform:
         return {table: self.version(table) for table in self.code_versions}
 
     def current_release(self) -> Release:
-        """Return what readers see now, all of it in the ledger: what is decided with both is decided on one moment.
+        """Return the current release, fully indexed in the ledger, so that decisions with both are about one moment.
 
         Another process may have released something and not have indexed it yet, or have died before it could.
         """
@@ -190,7 +190,7 @@ class Platform:
         sync(self.lake, self.ledger)
 
     def settle(self) -> None:
-        """Finish what dead publishers began and index it: for decisions about what is there.
+        """Finish what dead publishers began and index it, before decisions about the current state.
 
         Raises:
             PlatformError: a table was changed by something else than a publication, or the publish lock is not free.
@@ -200,7 +200,7 @@ class Platform:
 
 
 def code_versions(catalogue: Catalogue) -> dict[str, str]:
-    """Code version of every table with a transform: the one set by hand, else that of all code it can reach.
+    """Return the code version of every table with a transform: set by hand, or made from all code it can reach.
 
     Raises:
         ContractError: a domain's transforms are not there, or source that they reach cannot be read.
@@ -246,7 +246,7 @@ def _parameters(function: Callable[..., object]) -> list[str] | None:
     """Their names where each can be given by its name, and no others."""
     try:
         declared = signature(function).parameters.values()
-    except ValueError:  # of what is not Python, it cannot be told
+    except ValueError:  # unknown for a function that is not Python
         return None
     by_name = {Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY}
     return (
@@ -255,7 +255,7 @@ def _parameters(function: Callable[..., object]) -> list[str] | None:
 
 
 class Commits:
-    """Tells the commits of the code of several tables, which is mostly the same, and asks git nothing twice."""
+    """Return the commits of several tables' code, with a cache, since most tables share it."""
 
     def __init__(self) -> None:
         self._git = shutil.which("git")
@@ -266,7 +266,7 @@ class Commits:
 
         Files that git ignores or that lie in no repository, as installed packages do, say nothing. Where several
         repositories track some, their commits are joined by commas, in order of their folders. A link counts as what it
-        leads to: the repository that the link lies in has the link alone, whatever the code is.
+        leads to: the repository that has the link contains only the link, not the code.
 
         Returns:
             Empty where no repository tracks any, or there is no git.
@@ -288,7 +288,7 @@ class Commits:
         head = self._asked(root, "rev-parse", "HEAD")
         if not head:
             return None  # added, and nothing was ever committed
-        # What is not tracked here, and not ignored, is part of the code and not of the commit.
+        # Untracked files that are not ignored are part of the code and not of the commit.
         return head + DIRTY if self._asked(root, "status", "--porcelain", "--", *named) else head
 
     def _asked(self, folder: Path, *question: str) -> str | None:
@@ -309,7 +309,7 @@ _ZONE, _UTC = "TZ", "UTC"
 
 @dataclass
 class _Within:
-    """How many are in UTC now, of whatever thread, and what the process had before the first came."""
+    """The number of threads inside `utc`, and the process's time zone before the first."""
 
     lock: Lock
     count: int = 0

@@ -37,14 +37,14 @@ Met = Conflict | OvertakenError
 
 
 class Rest(NamedTuple):
-    """What is still to be published where others were faster: all but some days, on the release that was looked at."""
+    """What is still to be published after others were faster: all but some days, on the release that was looked at."""
 
     left_out: Collection[date]
     on_release: int | None = None
 
 
 def replaced(met: Met, changes: Sequence[TableChange] = ()) -> Rest:
-    """All but the days that others replaced, on whatever release is current."""
+    """Return all but the days that others replaced, on the current release."""
     return Rest(met.days if isinstance(met, Conflict) else ())
 
 
@@ -52,8 +52,8 @@ def in_turns(publish: Callable[[], _T], faster: Callable[[Met], object] = lambda
     """Publish, and where others were faster once more, until they have been so twenty times.
 
     Args:
-        publish: what is to be shown, laid over what is there when it is called.
-        faster: told what others did, before the next turn; raises it where no other turn is wanted.
+        publish: publishes the changes over the current release.
+        faster: called with what others did, before the next turn; raises to stop.
 
     Raises:
         Conflict: others kept replacing days of it.
@@ -83,16 +83,16 @@ def publish_changes(
     """Publish changes of some tables at once and index them.
 
     Args:
-        erasures: what is taken out of tables for good.
+        erasures: rows removed from tables for good.
         on_versions: tables, each with the version that must still be current.
-        lifts: days, by table, of which rollbacks that last are lifted.
+        lifts: days, by table, whose lasting rollbacks are lifted.
         shows_new: tables whose open circuits stop it, though they let its kind pass.
 
     Returns:
         The number of the new release.
 
     Raises:
-        Conflict: a day was replaced by somebody else since it was read; nothing was published.
+        Conflict: another publication replaced a day since it was read; nothing was published.
         OvertakenError: another release is current; nothing was published.
         LockLostError: another version of a table is current; nothing was published.
         CircuitOpenError: the circuit of a table is open; nothing was published.
@@ -115,7 +115,7 @@ def publish_changes(
         as_user=author.as_user,
         on_host=author.on_host,
         decides=author.decides,
-        exposures=_to_be_told(platform, tables),
+        exposures=_exposures(platform, tables),
         lifts=dict(lifts),
     )
 
@@ -129,8 +129,8 @@ def publish_changes(
     return release
 
 
-def _to_be_told(platform: Platform, tables: Sequence[TableChange]) -> dict[str, tuple[str, ...]]:
-    """Exposures that read one of some tables: in the manifest, so that whoever indexes it knows whom to tell."""
+def _exposures(platform: Platform, tables: Sequence[TableChange]) -> dict[str, tuple[str, ...]]:
+    """Return exposures that read one of some tables, for the manifest, so that indexing it writes their messages."""
     return platform.catalogue.exposures_of([table.table for table in tables if table.days])
 
 
@@ -144,12 +144,12 @@ def publish_rest(
     *,
     on_release: int | None = None,
 ) -> tuple[date, ...]:
-    """Publish days without those of which others have made something else; what was staged goes if none is left.
+    """Publish days without those that others replaced. Staged files are deleted if none is left.
 
     Args:
-        publication: its name; a later turn has another one.
-        tables: changes, of which only this publication's folders hold staged files.
-        rest: what of the changes still holds after others were faster; raises that where none of them do.
+        publication: its name; a later turn has another name.
+        tables: changes, with staged files only in this publication's folders.
+        rest: returns the still valid changes after others were faster; raises if there are none.
         on_release: the release that must still be current at first.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Keys that lie on several raw days: with the rows that are published, days are told of newer versions on others.
+"""Keys on several raw days: publish tombstones with the rows, so that days know newer versions on other days.
 
 How far apart days are compared is what the contract says. The days of raw keep how far they were, so that a contract
 that looks further has them compared once more.
@@ -60,10 +60,10 @@ from platform_assets.spark.tables.staging import stage
 
 
 class IngestTurn:
-    """Whoever holds the ingest lock of a raw table.
+    """The holder of the ingest lock of a raw table.
 
-    Nobody else publishes rows of it meanwhile. Should the lock be lost, somebody may: then what was listed, chosen or
-    compared here is no longer so, and the next publication of the turn fails.
+    No other process publishes rows of it. If the lock is lost, another may: then everything listed, chosen or compared
+    here is outdated, and the next publication of the turn fails.
     """
 
     def __init__(self, platform: Platform, contract: Contract, author: Author) -> None:
@@ -74,7 +74,7 @@ class IngestTurn:
 
     @cached_property
     def erased(self) -> ErasedKeys | None:
-        """Tells rows that were erased and do not come back; whoever erases more waits for the end of the turn."""
+        """Recognises erased rows, which must not come back. A new erasure waits for the end of the turn."""
         return erased_keys(self.platform, self.contract)
 
     def publish(
@@ -83,7 +83,7 @@ class IngestTurn:
         """Publish on what the turn has read; what comes next reads this.
 
         Raises:
-            LockLostError: somebody else has published rows of the table, or late ones, since the turn began.
+            LockLostError: another process has published rows of the table, or late ones, since the turn began.
         """
         read = self.snapshot.reads([self.contract.name, late_table(self.contract.name)])
         number = publish_changes(self.platform, publication, kind, changes, self.author, arrivals, on_versions=read)
@@ -95,7 +95,7 @@ def ingest_turn(platform: Platform, contract: Contract, author: Author) -> Itera
     """Be the only one who publishes rows of a raw table, on all that was published before.
 
     Raises:
-        LockTimeoutError: somebody else held the lock for too long; the message says who.
+        LockTimeoutError: another process held the lock for too long; the message says which.
         ContractError: the table cannot take rows of its contract.
         CircuitOpenError: a person stopped the table.
     """

@@ -45,7 +45,7 @@ from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.failures import full_disk_explained
 
 ATTEMPTS = 3
-"""How often days that another run published meanwhile are computed again before the conflict is passed on."""
+"""How often days that another run published in between are computed again before the conflict is raised."""
 
 
 def recompute_step(
@@ -59,7 +59,7 @@ def recompute_step(
     accept: Collection[Check] = (),
     looked_at: Mapping[date, str] | None = None,
 ) -> StepResult:
-    """Recompute days of one silver or gold table, in batches of which each is one publication.
+    """Recompute days of one silver or gold table, in batches. Each batch is one publication.
 
     Days that fail a gate are held and keep their last good content; days whose inputs were never loaded, or are held
     on the same day, are blocked; days that are what they would become, or would come out as they were refused, are
@@ -72,7 +72,7 @@ def recompute_step(
             day that becomes something else by then is judged as if nothing had been accepted.
 
     Raises:
-        AcceptError: a check is none of those that can be accepted.
+        AcceptError: a check is not among those that can be accepted.
         ContractError: the table can follow its contract only with all its days at once, or an input has yet to.
         ProtectedDaysError: days are protected, and no data of theirs asks for them.
         TransformError: the transform does not return what the contract declares.
@@ -134,7 +134,7 @@ def _publish_batch(
 
 
 class _Met(NamedTuple):
-    """Days of a batch that were not published: those to compute again, and those that somebody put back meanwhile."""
+    """Days of a batch that were not published: those to compute again, and those that were rolled back in between."""
 
     again: frozenset[date] = frozenset()
     put_back: Mapping[date, Hold] = MappingProxyType({})
@@ -143,9 +143,9 @@ class _Met(NamedTuple):
 def _publish(work: Work, computed: Computed, snapshot: LakeSnapshot, *, last: bool) -> _Met:
     """Publish a batch on the release that it was computed over, or on a later one if it is as good there.
 
-    Half of a move must not be seen: what others published meanwhile may be the other half, or have undone it. Nor what
-    somebody put back meanwhile: the files that this batch found are there again then, as if nothing had been. Whatever
-    else others did leaves the days that they did not replace as good as they were.
+    Half of a move must not be seen: days published by others in between may be the other half, or have undone it. Nor a
+    day rolled back in between, even though the files that this batch read are then current again. All other work leaves
+    the days that it did not replace as good as they were.
     """
     platform, again, put_back = work.platform, set[date](), dict[date, Hold]()
 
@@ -167,7 +167,7 @@ def _publish(work: Work, computed: Computed, snapshot: LakeSnapshot, *, last: bo
 
 
 def _put_back(now: LakeSnapshot, change: TableChange, known: Collection[Hold]) -> dict[date, Hold]:
-    """Days that are to become just what somebody rolled back since they were computed."""
+    """Return days that would become exactly what was rolled back since they were computed."""
     return {
         hold.day: hold
         for hold in now.holds_of(change.table)
@@ -184,8 +184,8 @@ class RefreshResult:
 
     Args:
         steps: one per table with days to recompute.
-        struck: days that were planned and turned out to need nothing, because what they read came out as it was.
-        by_people: tables that were left alone, because one of them has to follow its contract and nobody asked.
+        struck: planned days that needed nothing, because their inputs came out unchanged.
+        by_people: tables that were left alone, because one of them has to follow its contract and was not asked for.
         stopped: of each circuit that stops something of the request, why.
     """
 
@@ -205,13 +205,13 @@ class RefreshResult:
 
 _TOGETHER = (
     " A refresh publishes all tables in one release, so it published no day of any. "
-    "`platform-assets breaker open TABLE --reason …` leaves the table out, so that the others are published meanwhile."
+    "`platform-assets breaker open TABLE --reason …` leaves the table out, so that the others are published."
 )
 
 
 @contextmanager
 def _without_others() -> Iterator[None]:
-    """Add to what is said of code that failed that other tables wait for it, and how they need not."""
+    """Add to an error of user code that other tables wait for it, and how to leave the table out."""
     try:
         yield
     except (*BY_CODE, MistakesError) as error:
@@ -239,10 +239,10 @@ def refresh(
 
     Args:
         until: newest arrival date to take, which bounds the run; what arrived on later dates is left for another.
-        report: told what became of each table: of raw ones as soon as it is done, of the others once all are published.
+        report: called with the result of each table: a raw one once it is done, the others once all are published.
         request: which tables and days, and whether those that only a person takes.
-        plan: of the request, as somebody has seen it. This very plan is executed, unless raw tables took something or
-            others published since: then it is made anew.
+        plan: of the request, as a person has seen it. This very plan is executed, unless raw tables took something or
+            others published since: then it is made again.
 
     Raises:
         ContractError: a person asks for days of a table that cannot follow its contract with them; nothing was done.
@@ -258,7 +258,7 @@ def refresh(
         is_wanted = request.takes and bool(wanted.get(contract.name))
         if contract.source is None or not is_wanted or contract.name in before.stopped:
             continue
-        # Nobody stands by an automatic run: files for a table that cannot take them wait, and the others are taken.
+        # No person watches an automatic run: files for a table that cannot take them wait, and the others are taken.
         if request.by_person or takes_deliveries(LakeSnapshot.now(platform), contract):
             ingests.append(ingest(platform, spark, contract, author, progress=progress, until=until))
             report(ingests[-1])
@@ -297,7 +297,7 @@ def fill(
     request: Request,
     looked_at: LookedAt = MappingProxyType({}),
 ) -> tuple[tuple[StepResult, ...], dict[str, tuple[date, ...]]]:
-    """Compute into a stage what is left to do of a plan, in dependency order.
+    """Compute the rest of a plan into a stage, in dependency order.
 
     Args:
         looked_at: days whose settled figures a person has accepted.

@@ -1,4 +1,4 @@
-"""What the engine reports back: of an ingest, of a step, and what others published meanwhile."""
+"""Results of the engine: of an ingest, of a step, and days that others published in between."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class IngestResult:
 
 @dataclass(frozen=True)
 class PublishedMeanwhile:
-    """Days of a table that readers now see as somebody else published them.
+    """Days of a table that another process published in between.
 
     Args:
         by: the publication, without its days and arrivals.

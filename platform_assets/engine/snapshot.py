@@ -39,7 +39,7 @@ class LakeSnapshot:
     """A release, and what a stage puts in place of some of its days.
 
     Args:
-        platform: the lake the files are in, and the ledger of what is known of them.
+        platform: with the lake and the ledger.
         is_private: whether days are computed to try an open circuit or in a person's own stage: no circuit stops or
             counts that, as nothing of it is published.
         looks_back: whether days may count as up to date because they were at the last look.
@@ -85,7 +85,7 @@ class LakeSnapshot:
 
     @cached_property
     def look_for(self) -> str:
-        """The contracts, the code and the first day of which a look at all days is one, as a hash."""
+        """Return a hash of what a look at all days depends on: contracts, code and first day."""
         configurations = {name: of_table.hash for name, of_table in self.platform.configurations.items()}
         return look_for(self.platform.catalogue, self.platform.versions, configurations, self.calendar.first)
 
@@ -125,7 +125,7 @@ class LakeSnapshot:
         }
 
     def released_files(self, table: str) -> Files:
-        """Return the files that the release has, whatever is staged over it."""
+        """Return the files of the release, without staged days."""
         version = self.version(table)
         return {} if version is None else self.platform.remembered_files(table, version)
 
@@ -148,9 +148,9 @@ class LakeSnapshot:
         return schema_at(self.platform.lake.table_path(table), self.release.versions[table])
 
     def days(self, table: str, among: Collection[date] | None = None) -> dict[date, DayRecord]:
-        """Return what is known of every day of a table that has rows, or is known to have none, oldest first.
+        """Return the records of all loaded days of a table, with or without rows, oldest first.
 
-        Of a raw table these may be more than its loaded days: rows wait on days that nobody computes from yet.
+        A raw table may have more days than its loaded ones: rows may wait on days that are not read yet.
 
         Args:
             among: only these days.
@@ -209,7 +209,7 @@ class LakeSnapshot:
         return Delivered(self.calendar, self.platform.settings.current_day(), newest)
 
     def places(self, source: Contract) -> tuple[dict[str, Delivery], dict[str, int]]:
-        """Return what orders the rows of a raw table besides what is in them.
+        """Return what orders the rows of a raw table beside their own columns.
 
         Returns:
             The first file of the same content for every arrival whose content came before, and the number of every
@@ -235,7 +235,7 @@ class LakeSnapshot:
         return release_of(self.platform.lake, number).versions.get(source.name, 0)
 
     def revisions(self, table: str, among: Collection[date]) -> dict[date, tuple[Revision, ...]]:
-        """All that some days of a table have been, oldest first; what is staged is the newest."""
+        """Return all revisions of some days of a table, oldest first; a staged one is the newest."""
         revisions = self.platform.ledger.revisions(table, among, at=self.number)
         for day, record in self._over(table).items():
             if day in revisions:
@@ -244,12 +244,12 @@ class LakeSnapshot:
 
     @cached_property
     def holds(self) -> tuple[Hold, ...]:
-        """Return what is held, by table and day, oldest first."""
+        """Return the holds, by table and day, oldest first."""
         there = [hold for hold in self.platform.ledger.holds() if hold not in self.staged.over]
         return tuple(sorted([*there, *self.staged.holds], key=lambda hold: (hold.table, hold.day, hold.created_at)))
 
     def holds_of(self, table: str) -> tuple[Hold, ...]:
-        """Return what is held of one table, by day, oldest first."""
+        """Return the holds of one table, by day, oldest first."""
         return tuple(hold for hold in self.holds if hold.table == table)
 
     def _counting(self, table: str, days: dict[date, DayMark]) -> dict[date, DayMark]:

@@ -139,7 +139,7 @@ class UserCode:
         return next((read_query(file, contract) for file in files if file.is_file()), None)
 
     def find(self, name: str) -> Module | None:
-        """Return a module of the user's own; None for anybody else's and for what is none."""
+        """Return a user's module; None for other modules and unknown names."""
         if name not in self._modules:
             self._modules[name] = self._parsed(name) if self._may_be_own(name) else None
         return self._modules[name]
@@ -218,7 +218,7 @@ def _source_of(name: str, spec: ModuleSpec) -> str:
     except (ImportError, OSError, SyntaxError, ValueError) as error:
         raise _unknowable(name, str(error)) from error
     if source is None:
-        raise _unknowable(name, f"what is at {spec.origin} has none")
+        raise _unknowable(name, f"{spec.origin} has no source")
     return source
 
 
@@ -253,7 +253,7 @@ def refuse_wrong_functions(catalogue: Catalogue) -> None:
 
 
 def function_mistakes(catalogue: Catalogue, tables: Collection[str] | None = None) -> Iterator[Mistake]:
-    """Yield what is wrong with the functions of tables, of all or of some."""
+    """Yield mistakes of the functions of tables, of all or of some."""
     for domain in catalogue.domains:
         wanted = [contract for contract in domain.tables if contract.inputs and _is_among(contract, tables)]
         if not wanted:
@@ -301,7 +301,7 @@ def _check(code: UserCode, domain: Domain, contract: Contract, query: Query | No
     except ContractError as error:
         if by_hand is None or isinstance(error.__cause__, SyntaxError):
             raise
-        return  # without its source, as somebody has said by setting the version
+        return  # without source: the version was set by hand
     if module is None:
         raise missing_module(domain, contract)
     bound = module.bound.get(contract.table)

@@ -27,7 +27,7 @@ from platform_assets.contracts.domain import ANNOUNCEMENTS
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
-from platform_assets.places import LOOPBACK, nobody_can_listen
+from platform_assets.places import LOOPBACK, is_private_url
 from platform_assets.planning.outbox import next_try
 from platform_assets.progress import OnProgress, meanwhile, no_progress
 from platform_assets.records.decisions import MessageDecision
@@ -75,7 +75,7 @@ def _of_variable(target: str, variable: str) -> Address:
     url = os.environ.get(variable, "")
     if not url:
         return Address(target, variable, problem=f"{variable} is not set")
-    if not nobody_can_listen(url):
+    if not is_private_url(url):
         return Address(target, variable, problem=f"{variable} is no https:// address, and no http:// of this machine")
     return Address(target, variable, SecretStr(url))
 

@@ -2,8 +2,8 @@
 
 Such a library ends its process at some bytes that were made up for it, or takes all memory there is. In a process that
 does nothing else, that is a problem of the file alone. It is started when it is first needed, and again where it died.
-The two speak in lines of JSON, of the types that functions declare: whoever took that process over by a file can say
-something wrong of the file, and have nothing done by whoever asked.
+The two speak in lines of JSON, of the types that functions declare: a file that took over that process could only make
+it say something wrong about the file.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 _SENT: dict[str, type[Exception]] = {error.__name__: error for error in (ChangedError, LinkError, LimitError)}
-"""Errors that arrive as what they are, besides those of the system; of any other its words do."""
+"""Errors that arrive with their type, beside the system's; of others only the message arrives."""
 _MOST_ANSWER = 1 << 26
 _MOST_MEMORY = 4 << 30
-"""Bytes of addresses, of which libraries reserve far more than they use."""
+"""Bytes of address space; libraries reserve far more than they use."""
 
 
 class UnendurableError(Exception):
-    """What was to be done ends whoever does it; the text says how."""
+    """The work ends its process; the text says how."""
 
 
 class _Process:
     def __init__(self, imported: str = "") -> None:
-        # A session of its own: a Ctrl-C is for whoever asks, and with it gone there is nothing more to be read.
+        # A session of its own: a Ctrl-C is for the calling process, and without that nothing more is to be read.
         self._process = subprocess.Popen(
             [sys.executable, "-c", f"from {__name__} import serve; serve({imported!r})"],
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
@@ -67,12 +67,12 @@ class _Process:
         return _line(self._process.stdout)
 
     def end(self, *, now: bool) -> int:
-        """Return by which signal it ended, or what it returned, as processes say it; `now`, whatever it does."""
+        """End the process and return its exit code, negative for a signal; `now` without waiting for its work."""
         if now:
             self._process.kill()
         for stream in (self._process.stdin, self._process.stdout):
             assert stream is not None
-            with suppress(OSError):  # what is left in it, nobody reads
+            with suppress(OSError):  # the rest of it is not read
                 stream.close()
         return self._process.wait()
 
@@ -85,11 +85,11 @@ def apart(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
     """Return the result of a function, called in another process.
 
     Args:
-        work: of a module, with types that pydantic writes as JSON and reads again; so has what is given to it.
+        work: function of a module, with types that pydantic can write as JSON and read again, as its arguments have.
 
     Raises:
         UnendurableError: the process died of it, twice, or would have needed too much memory.
-        OSError: the process was killed by somebody, as systems do that have no memory left, or the function raises it.
+        OSError: the process was killed, for example by a system without memory, or the function raises it.
         ChangedError, LinkError, LimitError: the function raises it.
         RuntimeError: it raises anything else.
     """
@@ -115,7 +115,7 @@ def apart(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
 
 def ahead(work: Callable[..., object]) -> None:
     """Start that process unless it is there, so that it is ready once a function is called in it."""
-    with _turn, suppress(OSError):  # it cannot be started now: whoever asks tries again, and is told
+    with _turn, suppress(OSError):  # it cannot be started now: the first call tries again and raises
         _started(work.__module__)
 
 
@@ -136,7 +136,7 @@ def _answered(question: bytes) -> bytes:
             if is_last:
                 raise UnendurableError(f"ends the process that looks into it ({_how(code)})") from None
         except BaseException:
-            # An answer that nobody waited for would be taken for that to the next question.
+            # A late answer would be taken for the one to the next question.
             _ended(now=True)
             raise
     raise AssertionError("it is asked twice at most")
@@ -180,7 +180,7 @@ def _bound_memory() -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
-        # Nobody looks into what is left of a process that died of a file, which may lie there in whole.
+        # No core dump: it could contain all of the file.
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
@@ -193,7 +193,7 @@ def _answer(question: bytes) -> dict[str, object]:
     except MemoryError:
         text = f"takes more than {_MOST_MEMORY >> 30} GiB to look into"
         return {"error": [UnendurableError.__name__, text, None, None]}
-    except Exception as error:  # noqa: BLE001 - whoever asks knows what it means
+    except Exception as error:  # noqa: BLE001 - the caller knows what it means
         if isinstance(error, OSError) and error.errno is not None:
             said = [error.strerror, error.errno, error.filename and str(error.filename)]
         else:
@@ -202,7 +202,7 @@ def _answer(question: bytes) -> dict[str, object]:
 
 
 def serve(imported: str = "") -> None:
-    """Do what is asked for at standard input, until that ends.
+    """Serve requests from standard input, until that ends.
 
     Args:
         imported: a module that will be asked for.

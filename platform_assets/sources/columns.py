@@ -21,7 +21,7 @@ RESERVED = frozenset({"_arrival", "_arrival_date", "_broken", "_file_path", "_li
 
 _WHERE_NULL = "where that means null, declare it with may_be_absent=True"
 _SHOWN = 100
-"""Objects of a file of which all names are looked at, whatever was seen before."""
+"""Objects of a file whose names are all looked at."""
 _MOST_NAMES = 1000
 """Names that no contract declares, kept for what may be meant by a missing one."""
 
@@ -40,7 +40,7 @@ _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 def wrong_columns(columns: Sequence[str], contract: Contract) -> str | None:
     """Return all that is wrong with the columns of a file that names them once.
 
-    Spark does not tell capital letters from small ones, so names that differ only in them are one name twice.
+    Spark ignores case, so names that differ only in case are one name twice.
     """
     longest = max((len(name) for name in columns), default=0)
     repeated = listed([name or "without a name" for name in repeated_names(columns)])
@@ -192,7 +192,7 @@ class CsvColumns:
         self._may_be_header = re.compile(b"(?:" + b"|".join(re.escape(name.encode()) for name in names) + b")" + ends)
 
     def look(self, lines: Lines) -> str | None:
-        """Find what is wrong with the first line that cannot be taken, besides the header."""
+        """Return the problem of the first line that cannot be taken, also of the header."""
         if lines.before == 0:
             self.line = lines.whole()[0].decode("utf-8-sig")
             self.wrong = self._wrong_header()
@@ -250,7 +250,7 @@ class CsvColumns:
 
 
 def _unbroken(line: str) -> tuple[str, str]:
-    """Return what is wrong with a record that is marked as broken, and the record as it was delivered."""
+    """Return the problem of a record that is marked as broken, and the record as it was delivered."""
     if not line.startswith(BROKEN):
         return "", line
     _, fault, text = line.split(BROKEN, 2)

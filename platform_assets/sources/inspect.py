@@ -36,7 +36,7 @@ from platform_assets.sources.text import AS_UTF_8, UNMARKED_UTF_16, EncodingErro
 
 _PATTERN = re.compile(r"[\\{}\[\]*?]")
 _SHOWN = 300
-"""Characters of what a library says of a file, which may repeat what is in it."""
+"""Characters of a library's message, which may quote the file."""
 _LONGEST_NAME = 255
 """Bytes of a file's name, on every system."""
 
@@ -69,8 +69,8 @@ def inspect(file: LandedFile, contract: Contract, limits: Limits = Limits()) -> 
     """Read just enough of a file to say whether it can be taken.
 
     Raises:
-        ChangedError, LinkError: another one lies in its place.
-        OSError: it cannot be opened or read, which says nothing about what is in it.
+        ChangedError, LinkError: another file is in its place.
+        OSError: it cannot be opened or read, which says nothing about its content.
     """
     if ":" in str(file.file) and _PATTERN.search(str(file.file)):
         return _refused("has a colon and one of {}[]*?\\ in its path, which Spark cannot open; rename it")
@@ -96,8 +96,8 @@ def inspect(file: LandedFile, contract: Contract, limits: Limits = Limits()) -> 
             return _refused(f"is UTF-16 text; {_in_utf_8(file)}")
         return _refused(f"is not UTF-8 text: line {error.line} has the byte 0x{error.byte:02x}; {_in_utf_8(file)}")
     except (TypeError, AttributeError, LookupError):  # whose words are about programs, not about the file
-        return _refused(f"cannot be looked into: what it says of itself is no {file.format}; write it again")
-    except Exception as error:  # noqa: BLE001 - in which ways libraries fail at bytes made up for it, nobody knows
+        return _refused(f"cannot be looked into: its metadata is not valid {file.format}; write it again")
+    except Exception as error:  # noqa: BLE001 - libraries fail at hostile bytes in any way
         return _refused(f"cannot be looked into: {type(error).__name__}: {_first_line(error)}")
 
 
@@ -106,7 +106,7 @@ def _in_utf_8(file: LandedFile) -> str:
 
 
 def inspect_soon(files: Iterable[LandedFile]) -> None:
-    """Have ready what `inspect` needs for some files, while something else is done; nobody waits for it."""
+    """Start what `inspect` needs for some files, without waiting for it."""
     if any(file.format == "parquet" for file in files):
         ahead(_inspect_parquet)
 

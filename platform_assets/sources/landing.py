@@ -1,7 +1,7 @@
-"""What lies in a landing area: files as they were listed, fetched and hashed, and what is wrong with others.
+"""Files in a landing area as they were listed, fetched and hashed, and the problems of others.
 
-Between a listing and the reading whoever may write to the landing area can put something else in a file's place: a link
-out of it, or a file of the same size and time. So it is opened step by step, and has to be the file that was listed.
+Between listing and reading a writer of the landing area can replace a file: by a link out of it, or a file of the same
+size and time. So it is opened step by step, and has to be the file that was listed.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ def real(path: Path) -> Path:
 
 
 def state_of(stat: os.stat_result) -> State:
-    """Return by what a file is told from another one, also from one of the same size and time that took its place."""
+    """Return the identity of a file, which differs also for a replacement of the same size and time."""
     return stat.st_size, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 def sha256_of(file: Path, path: str, state: State) -> str:
-    """Return the sha256 of what is in a file.
+    """Return the sha256 of a file's content.
 
     Raises:
         ChangedError: it is in another one, or came to be while it was read.
@@ -69,7 +69,7 @@ def sha256_of(file: Path, path: str, state: State) -> str:
 
 @contextmanager
 def opened(file: Path, path: str, state: State) -> Iterator[BinaryIO]:
-    """Open what is in a file, to be read; arguments and errors as of `sha256_of`.
+    """Open a file for reading; arguments and errors as of `sha256_of`.
 
     Nothing is waited for: a pipe that lies in its place has another state.
     """
@@ -117,7 +117,7 @@ def _open_within(name: str, how: int, folder: int | None) -> int:
 
 
 NOT_AS_LISTED = (OSError, ChangedError, LinkError, LakeError)
-"""Errors of whoever opens a file that was listed."""
+"""Errors of opening a listed file."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class StoredVersion:
 
     Args:
         root: URL of the landing area that the object lies in.
-        e_tag: by which the store tells it from what may be written in its place.
+        e_tag: the store's identity of this content.
     """
 
     root: str
@@ -141,7 +141,7 @@ class LandedFile:
         path: below the landing root, with forward slashes.
         file: where it is; of an object of a bucket, until it is fetched, nothing but its path.
         modified_ns: last change, nanoseconds since 1970.
-        state: by which it is told from another one, also from one of the same size and time that took its place.
+        state: its identity, which differs also for a replacement of the same size and time.
         sha256: of its content, once `hashed` has read it; empty in a listing.
         stored: the object, of a file that lies in a bucket and was not fetched yet.
     """
@@ -157,7 +157,7 @@ class LandedFile:
     stored: StoredVersion | None = None
 
     def open(self) -> AbstractContextManager[BinaryIO]:
-        """Return what is in it, to be read, as long as it is the file that was listed.
+        """Open it for reading, as long as it is the file that was listed.
 
         Raises:
             ChangedError: it is in another state, or another file.
@@ -182,8 +182,8 @@ class Problem:
     Args:
         path: below the landing root, or that root itself.
         todo: what a person can do, where that is not plain.
-        is_growing: whether it is only to be waited for.
-        rests_in_s: seconds from now until it can be taken if nobody writes to it any more, where that is all it takes.
+        is_growing: whether it only has to be waited for.
+        rests_in_s: seconds until it can be taken if it does not change again, where that is all it takes.
         is_replaced: whether it was taken before, with other content.
     """
 
@@ -208,11 +208,11 @@ class Listing:
     growing: tuple[Problem, ...]
     problems: tuple[Problem, ...]
     delivered: frozenset[date]
-    """Arrival dates with files, of which none is growing, refused or in the way: nothing more of them is to come."""
+    """Arrival dates with files, none of them growing, refused or blocked: nothing more is to come for them."""
 
 
 def not_as_listed(path: str, error: Exception) -> Problem:
-    """Return what one of `NOT_AS_LISTED` says of a file, and nothing about what is in it."""
+    """Return the problem for one of `NOT_AS_LISTED`, which says nothing about the file's content."""
     if isinstance(error, ChangedError):
         return Problem(path, "is still growing, changed while it was read", is_growing=True)
     if isinstance(error, LinkError):
@@ -231,12 +231,12 @@ def at_hand(files: Iterable[LandedFile], folder: Path) -> Iterator[tuple[list[La
     """Yield files as `hashed` gives them, whose content lies on this machine: objects of a bucket are fetched, once.
 
     Args:
-        folder: for what is fetched, where nothing else lies; it is gone again afterwards.
+        folder: temporary empty folder for fetched files, removed afterwards.
 
     Raises:
-        OSError: there is no room for what is to be fetched.
+        OSError: there is no room for the fetched files.
     """
-    shutil.rmtree(folder, ignore_errors=True)  # of somebody who was killed
+    shutil.rmtree(folder, ignore_errors=True)  # left by a killed process
     here: list[LandedFile] = []
     problems: list[Problem] = []
     try:
@@ -254,7 +254,7 @@ def at_hand(files: Iterable[LandedFile], folder: Path) -> Iterator[tuple[list[La
 
 
 def hashed(files: Iterable[LandedFile]) -> tuple[list[LandedFile], list[Problem]]:
-    """Return files with the sha256 of their content, and what is wrong with those that are not as they were listed."""
+    """Return files with the sha256 of their content, and problems of those that changed since the listing."""
     with_sha256: list[LandedFile] = []
     problems: list[Problem] = []
     for landed in files:
@@ -266,7 +266,7 @@ def hashed(files: Iterable[LandedFile]) -> tuple[list[LandedFile], list[Problem]
 
 
 def changed_since(files: Iterable[LandedFile]) -> dict[LandedFile, Problem]:
-    """Return those of hashed files that are not what they were, by their content, and what is wrong with each."""
+    """Return hashed files whose content changed, each with its problem."""
     changed: dict[LandedFile, Problem] = {}
     for landed in files:
         again, problems = hashed([landed])
@@ -293,7 +293,7 @@ def replaced_since(files: Iterable[LandedFile]) -> dict[LandedFile, Problem]:
 
 
 def content_sha256(landed: LandedFile) -> str:
-    """Return the sha256 of what is in a listed file; of an object of a bucket, read through the network.
+    """Return the sha256 of a listed file's content; an object of a bucket is read through the network.
 
     Raises:
         ChangedError, LinkError, OSError, LakeError: it is not as it was listed, or cannot be read.
@@ -327,9 +327,9 @@ def _pieces(landed: LandedFile) -> Iterator[bytes]:
 
 
 _MOST = 1 << 16
-"""Files of which a version is remembered."""
+"""Most files whose version is remembered."""
 RESTS_NS = 2_000_000_000
-"""Within this time of its last change a file may change once more, and no time of it tell that."""
+"""Within this time after its last change a file may change again without a new time stamp."""
 
 _Known = dict[str, tuple[State, str]]
 
@@ -353,15 +353,15 @@ class Hashes:
         return Hashes(state / "hashed.json")
 
     def of(self, file: Path, state: State) -> str | None:
-        """Return the sha256 of a version of a file; None where nobody read it yet."""
+        """Return the sha256 of a version of a file; None if it was not read yet."""
         if (found := self._found(file, state)) is None and not self._is_looked_up:
             self._known |= self._kept()
-            self._is_looked_up = True  # until somebody lets others know, and may know of others
+            self._is_looked_up = True  # until the cache is shared again
             found = self._found(file, state)
         return found
 
     def learn(self, file: Path, state: State, sha256: str) -> str:
-        """Remember what somebody has just read, if the version can be told from the next one; gives it back."""
+        """Remember a hash just read, if the version can be distinguished from the next one. Returns the hash."""
         if time.time_ns() - state[-1] >= RESTS_NS:
             self._known[str(file)] = state, sha256
             self._is_new = True

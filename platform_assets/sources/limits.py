@@ -51,7 +51,7 @@ class Limits:
 
     @property
     def line_bytes(self) -> int:
-        """Most bytes of a line: whoever looks at one, and makes a row of it, holds it whole."""
+        """Return the most bytes of a line, which is held in memory whole."""
         return self.line_mib * _MIB
 
     def unpacked_bytes(self, size: int) -> int:

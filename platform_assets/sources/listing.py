@@ -1,9 +1,9 @@
-"""List what is to be taken: `<landing root>/<folder>/<arrival date>/<file>` in any format, and what was replaced.
+"""List files to take: `<landing root>/<folder>/<arrival date>/<file>` in any format, and replaced files.
 
-A listing opens files and reads none: a terabyte costs as much as nothing. What is in a file is hashed when it is taken.
+A listing opens files and reads none, so its cost does not depend on their size. A file is hashed when it is taken.
 
-A file that a copy or a backup gave another time is looked at by every listing, of every process. What it hashes to is
-remembered by all that tells its versions apart. That is enough to say that a file is as it was; what is recorded of one
+A file that a copy or a backup gave another time is looked at by every listing, of every process. Its hash is remembered
+by its identity. That is enough to say that a file is unchanged; what is recorded of one
 that is taken is hashed anew, twice.
 """
 
@@ -66,13 +66,13 @@ def list_landing(
     """Look for arrivals of one source that were not taken yet.
 
     A file that was taken and did not change is skipped, by size and modification time, without reading it. One of
-    another time is read once for each of its versions, to tell a replaced one from a touched one. Names that start with
-    a dot or an underscore are left to their writer. What cannot be read is a problem that keeps nothing else back.
+    another time is read once for each of its versions, to distinguish a replaced one from a touched one. Names that
+    start with a dot or an underscore are left to their writer. An unreadable file is a problem that blocks no other.
 
     Args:
         settle_s: a file changed less than this many seconds ago is still growing.
-        limits: a file of more bytes is not even read; by default those of the settings' defaults.
-        among: paths of the only files to look at; nothing else is listed or told, nor any date delivered.
+        limits: a larger file is not read; by default the settings' defaults.
+        among: paths of the only files to look at; nothing else is listed, and no date counts as delivered.
     """
     limits = limits or Limits()
     pending: list[LandedFile] = []
@@ -132,7 +132,7 @@ def _not_complete(path: str, marker: str) -> Problem:
 
 
 def _by_date(paths: Iterable[str], folder: str) -> dict[str, set[str]]:
-    """Return names of files by that of the date folder, of those that lie where a source lands them."""
+    """Return names of files by date folder, for files in the places where a source lands them."""
     names: dict[str, set[str]] = defaultdict(set)
     for path in paths:
         above, _, name = path.rpartition("/")
@@ -171,7 +171,7 @@ def _look(
         if reason := limits.too_large(landed.size):
             return Problem(path, reason)
         if known is None or (known.refused and known.size != landed.size):
-            if landed.stored is None:  # whether an object may be read is told when it is fetched
+            if landed.stored is None:  # an object's permission shows when it is fetched
                 expect_open(landed.file, landed.state)
             return landed
         sha256 = hashes.of(landed.file, landed.state)
@@ -217,7 +217,7 @@ def _landed(
     state: State,
     version: StoredVersion | None = None,
 ) -> LandedFile | Problem:
-    """Return a listed file, or that its ending is none of those that are known."""
+    """Return a listed file, or the problem that its ending is unknown."""
     name = PurePosixPath(path)
     if kind := format_of(name.name, source):
         return LandedFile(path, file, day, kind, size, modified_ns, state, stored=version)
@@ -231,7 +231,7 @@ def _landed(
 
 
 def is_left_to_its_writer(name: str) -> bool:
-    """Return whether a name says that nobody else is to look."""
+    """Return whether a name is reserved for its writer."""
     return name[0] in "._"
 
 
@@ -239,7 +239,7 @@ class FolderArea:
     """Files below a folder, while one listing looks at them: what it has seen it need not look at twice.
 
     Args:
-        may_be_absent: whether it is no problem if it is not there: whoever lands first makes it.
+        may_be_absent: whether it may be missing: the first delivery creates it.
     """
 
     def __init__(self, root: Path, *, may_be_absent: bool = False) -> None:
@@ -274,11 +274,11 @@ class FolderArea:
         return [entry.name for entry in entries if not is_left_to_its_writer(entry.name) and is_folder(entry)]
 
     def dates(self, folder: str, only: Collection[str] | None, problems: list[Problem]) -> list[str]:
-        """Return names of what lies in the folder of a source, of the `only` ones; what cannot be listed is told."""
+        """Return the names in the folder of a source, restricted to `only`. Adds a problem if it cannot be listed."""
         return _names(self._root / folder, folder, only, problems)
 
     def date_folder(self, path: str, only: Collection[str] | None) -> DateFolder | Problem:
-        """Return the folder of an arrival date, with the `only` files to look for, or why it is none."""
+        """Return the folder of an arrival date, restricted to the `only` files, or the problem with it."""
         entry = self._root / path
         try:
             if entry.is_symlink() or not entry.is_dir():
@@ -293,7 +293,7 @@ class FolderArea:
 
 
 class _Folder:
-    """What arrived on one date from one source. Names are told without those that are left to their writer."""
+    """Deliveries of one date from one source, without names that are left to their writer."""
 
     def __init__(self, entry: Path, path: str, only: Collection[str] | None, *, is_inside: bool) -> None:
         self._entry, self._path, self._only, self._is_inside = entry, path, only, is_inside
@@ -303,7 +303,7 @@ class _Folder:
         return _names(self._entry, self._path, self._only, problems)
 
     def has(self, name: str) -> bool:
-        """Return whether somebody put it there, as far as this user may know."""
+        """Return whether the name exists, as far as this user may see."""
         try:
             return (self._entry / name).exists()
         except OSError:  # a name that is too long, or a folder that is closed to us
@@ -343,9 +343,9 @@ def _names(folder: Path, path: str, only: Iterable[str] | None, problems: list[P
         there = folder.iterdir() if only is None else filter(os.path.lexists, (folder / name for name in only))
         names = sorted(entry.name for entry in there if not is_left_to_its_writer(entry.name))
     except FileNotFoundError:
-        return []  # nobody delivered yet, or somebody took it away
+        return []  # nothing was delivered yet, or the folder was removed
     except OSError as error:
-        # Where the landing root is a file or a link in a circle, that is told once, and not of every folder in it.
+        # A landing root that is a file or a circular link is reported once, not for every folder in it.
         if error.errno not in (errno.ENOTDIR, errno.ELOOP) or os.path.lexists(folder):
             problems.append(Problem(path, f"cannot be listed: {error.strerror}", "give this user the right to read it"))
         return []
@@ -383,7 +383,7 @@ class BucketArea:
         try:
             return _shown(each.name for each in place.folders())
         except LakeError:
-            return []  # which `problem` tells
+            return []  # `problem` reports it
 
     def dates(self, folder: str, only: Collection[str] | None, problems: list[Problem]) -> list[str]:
         if only is not None:
@@ -396,7 +396,7 @@ class BucketArea:
                 problems.append(_not_listed(folder, error))
             return dates
         except LakeError as error:
-            # Where nothing at all can be listed, that is told once, and not of every folder.
+            # If nothing at all can be listed, that is reported once, not for every folder.
             problems += [_not_listed(folder, error)] if self.is_there() else []
             return []
         by_date = self._by_date[folder] = defaultdict(dict)
@@ -447,7 +447,7 @@ class _Objects:
         if (found := self._objects.get(name)) is None:
             return Problem(path, "is not a file")
         changed = (found.written - _EPOCH) // timedelta(microseconds=1) * 1000
-        # Of what a store says of an object, the tag alone tells it from one of the same size and second.
+        # Of an object's attributes, only the tag distinguishes it from one of the same size and second.
         tag = int.from_bytes(hashlib.sha256(found.e_tag.encode()).digest()[:7])
         version = StoredVersion(str(self._root), found.e_tag)
         return _landed(path, Path(path), day, source, found.size, changed, (found.size, tag, changed, changed), version)

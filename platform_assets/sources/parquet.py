@@ -26,7 +26,7 @@ _ENDING = 8
 """Bytes after the footer: its length, and four letters."""
 
 _SHOWN = 10
-"""Columns of which each is told by itself what is wrong with it."""
+"""Most columns whose problems are listed one by one."""
 
 _CODECS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "LZ4", "ZSTD"})
 _UNKNOWN_ENCODINGS = frozenset({"BYTE_STREAM_SPLIT"})
@@ -143,7 +143,7 @@ def unknown_codec(metadata: pq.FileMetaData) -> str | None:
 
 
 def _unusable_type(type_: pa.DataType, column: Column) -> str | None:
-    """Return the type, as a person may see it, if it cannot become that of a contract's column."""
+    """Return the type in words, if it cannot become the type of a contract's column."""
     type_ = _plain(type_)
     possible = (_is_text, _IS.is_null, *_BECOMES[column.type.partition("(")[0]], *(_NUMBERS if column.epoch else ()))
     return None if any(is_(type_) for is_ in possible) else str(type_)
@@ -257,7 +257,7 @@ class _SaidTwiceError(ValueError):
 
 
 def said_to_spark(metadata: pq.FileMetaData) -> str:
-    """Return the schema that is meant for Spark, in its words; empty where there is none.
+    """Return the Spark schema in a file's metadata; empty without one.
 
     Raises:
         UnicodeDecodeError: it is no text.
@@ -266,7 +266,7 @@ def said_to_spark(metadata: pq.FileMetaData) -> str:
 
 
 def wrong_for_spark(said: str, schema: pa.Schema) -> str | None:
-    """Return what is wrong with what a file says to Spark, if anything: it has to be what the file holds."""
+    """Return the problem if a file's Spark metadata contradicts its own schema."""
     if not said:
         return None
     classes: list[str] = []

@@ -6,7 +6,7 @@ A CSV file is split at line ends wherever several tasks read it at once, so one 
 is brought onto one line. Nor may a character zero be there, which Spark leaves out within quotes, and without them does
 not. A field that begins with a quote goes on to the next single one, which a comma or a line end follows; any other
 field has no quote in it, as RFC 4180 says. A record that is written otherwise can be read in two ways: it is marked as
-broken, with the reason, and its row is refused whatever Spark would make of it.
+broken, with the reason, and its row is refused, however Spark would read it.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Records:
         return self._said(final=False)
 
     def end(self) -> bytes:
-        """Return what is left at the end of the file."""
+        """Return the rest at the end of the file."""
         return self._said(final=True)
 
     def _said(self, *, final: bool) -> bytes:
@@ -89,7 +89,7 @@ class Records:
 
 
 _Span = tuple[int, int, str]
-"""From where to where a field, or a broken record, cannot stay as it is, and what is wrong with it."""
+"""Start and end of a field or broken record that has to change, and its problem."""
 
 
 def _joined(content: bytes, spans: Iterable[_Span]) -> bytes:
@@ -150,7 +150,7 @@ def _walk(content: bytes, start: int, *, final: bool) -> tuple[int, list[_Span]]
 
 
 def _unquoted(content: bytes, at: int) -> tuple[int, int, str]:
-    """From where a field has no quotes around it, where it ends with what ends it, and what is wrong with it."""
+    """Return the end of an unquoted field, what ends it, and its problem."""
     ends = _after(_REST_OF_FIELD, content, at)
     field = content[at:ends].rstrip(b",\r\n")
     if _QUOTE in field:
@@ -229,7 +229,7 @@ class Scan:
     Args:
         lines: how many are not blank, up to where a bound was passed.
         beginning: of the first of them.
-        wrong: what is wrong with the first that cannot be taken, or with the file from there on.
+        wrong: problem of the first that cannot be taken, or of the file from there on.
     """
 
     lines: int
@@ -238,7 +238,7 @@ class Scan:
 
 
 Look = Callable[[Lines], str | None]
-"""What is wrong with some lines, if anything."""
+"""Returns the problem of some lines, if any."""
 
 
 def scan(

@@ -61,7 +61,7 @@ class History:
 
     Args:
         _frame: the rows with `event_date`, the first day on which they hold. Not for transforms: a day is made from
-            what is valid on it, so what was replaced before must not count.
+            the rows valid on it, so rows replaced before must not count.
         key: columns that name the thing whose attributes change.
         order: columns by which its rows follow each other; of several on one day the last holds from that day on.
     """

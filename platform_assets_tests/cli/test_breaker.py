@@ -155,7 +155,7 @@ def test_files_that_wait_for_stopped_tables_are_counted(run: Run, products: Sett
     file.write_text("product_id,price\n1,2.00\n")
     os.utime(file, (time.time() - 60,) * 2)
     planned = run("refresh", "--explain").words
-    assert "not taken 1 file waits for tables of which nothing is published now" in planned
+    assert "not taken 1 file waits for tables that cannot be published now" in planned
     assert "Nothing that can be published is stale." in planned
 
 

@@ -96,7 +96,7 @@ def test_a_clock_that_is_set_from_outside_is_refused_before_any_work(run, state,
 def test_settings_of_somebody_are_neither_removed_nor_replaced(run, earlier, command):
     (earlier / "settings.toml").write_text(OWN)
     said = refused(run, earlier, *command)
-    assert f"{earlier / 'settings.toml'} is not as a demo writes it" in said
+    assert f"{earlier / 'settings.toml'} was not written by a demo" in said
     assert "PLATFORM_STATE=" in said
 
 

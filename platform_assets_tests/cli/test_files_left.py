@@ -93,7 +93,7 @@ def test_what_one_refresh_told_the_next_ones_count_and_what_is_new_they_tell_in_
     replaced = lies_there(products, "a.csv")
     take(products, delivered("a.csv"))
     assert [FOLDER in line for line in told()] == [True, True, False], "refused, not taken, in all 2 files"
-    as_before = "not taken 2 files as an earlier refresh told: `platform-assets status --files` lists each"
+    as_before = "not taken 2 files reported by an earlier refresh: `platform-assets status --files` lists each"
     [line] = told()
     assert line.startswith(as_before)
     assert len(run("refresh", SILVER, "--json").json["landing"]) == 1

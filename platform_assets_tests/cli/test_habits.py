@@ -272,7 +272,7 @@ def test_a_wrong_command_line_is_explained(run, published):
         (["refresh", "--days", "2017-01-01-2017-01-03"], "A range is written 2017-01-01..2017-01-03."),
         (["stale", "--days", "2017-01-03..2017-01-04"], "2017-01-04 is outside the calendar, 2017-01-01 to 2017-01-03"),
         (["why", "gold.nothing", "2017-01-01"], "There is no table 'gold.nothing'."),
-        (["refresh", "raw.transactions"], "raw.transactions has no transform: it holds what was delivered."),
+        (["refresh", "raw.transactions"], "raw.transactions has no transform: it holds deliveries."),
         (["reed"], "No such command 'reed'"),
         (["land", "--until", "soon"], "'soon' is not a day."),
         (["land", "--rate", "late"], "'late' is not a rate. What to do: Write <name>=<share>, with one of corrected"),

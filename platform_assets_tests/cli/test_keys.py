@@ -133,7 +133,7 @@ def test_what_cannot_be_compared_is_told(run: Run) -> None:
         (("plans/none.yaml",), "plans/none.yaml cannot be read: No such file"),
         (("none.yaml",), "none.yaml cannot be read: No such file"),
         (("none",), "No plan 'none' was ever applied"),
-        (("none", "--days", "2017-01-01"), "--days chooses what is computed of a plan file"),
+        (("none", "--days", "2017-01-01"), "--days works only with a plan file"),
     )
     assert_refused(run, "plan", "compare", cases=cases)
 

@@ -66,7 +66,7 @@ def test_what_was_given_up_is_told_by_status_and_sent_again_or_dropped(run: Run,
     give_up()
     status = run("status")
     assert status.code == 1
-    assert "given up 1 message to week dashboard, which nobody took: platform-assets outbox list" in status.out
+    assert "given up 1 message to week dashboard, not delivered: platform-assets outbox list" in status.out
     listed = run("outbox", "list")
     assert listed.code == 1
     assert "answered 500" in listed.out

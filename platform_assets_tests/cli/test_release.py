@@ -233,12 +233,12 @@ def test_what_cannot_be_read_or_is_too_much_is_said(run: Run, sold: Lake, monkey
         small.setattr(amount_changes, "MOST_BYTES", 1)
         said = run("release", "diff", "0", "1")
     assert said.code == 0
-    assert f"amounts not told {SALES}: 0 MiB would have to be read" in said.out
+    assert f"amounts not shown {SALES}: 0 MiB would have to be read" in said.out
     for file in on_disk(sold.table_path(SALES)).glob("*/event_date=2017-01-02/*.parquet"):
         file.unlink()
     said = run("release", "diff", "0", "1")
     assert (said.code, "3 → 3" in said.out, "2 → 3" in said.out) == (0, False, True)
-    assert f"amounts not told {SALES}: " in said.out
+    assert f"amounts not shown {SALES}: " in said.out
     assert "are gone" in said.out
 
 

@@ -248,7 +248,7 @@ def test_files_that_wait_may_end_a_rollback(run: Run, put_back: Settings) -> Non
     file.write_text("product_id\n1\n")
     os.utime(file, (1, 1))
     said = run("refresh", "--explain").words
-    assert f"look {NAME} ends if what is taken for raw.products touches it" in said
+    assert f"look {NAME} ends if a delivery for raw.products touches it" in said
 
 
 def test_a_rollback_that_a_person_ends_is_told_with_who_and_why(put_back: Settings, run: Run) -> None:
@@ -295,7 +295,7 @@ def put_back_until_lifted(run: Run, products: Settings) -> Settings:
     arrive(products, "bad.csv", 3)
     bad = compute(products)
     beforehand = run("rollback", bad, "--until-lifted", "--dry-run").words
-    assert "All of these days would be held until a person lifts that, whatever input or code comes" in beforehand
+    assert "All of these days would be held until a person lifts that, also with new input or code" in beforehand
     assert "One new row" not in beforehand
     done = run("rollback", bad, "--until-lifted", "--reason", "prices were wrong", "--by", "zoe")
     assert "All of these days are held until a person lifts that" in done.words, done.err

@@ -46,7 +46,7 @@ class Java:
 def test_a_file_is_to_blame_whatever_it_is_called(name: str) -> None:
     said = READING.format(f"file:///landing/orders/2017-01-01/{name}")
     error = PySparkException(said)
-    assert "is not what its own description promises" in (complaint(error) or ""), "and says nothing of where it lies"
+    assert "does not match its own metadata" in (complaint(error) or ""), "and says nothing of where it lies"
     with pytest.raises(PySparkException, match="FAILED_READ_FILE"), full_disk_explained("a stage"):
         raise error
 
@@ -75,7 +75,7 @@ def test_what_is_about_a_program_is_not_said_of_a_file(said: str) -> None:
     Caused._origin.cause = Java(said)
     reason = complaint(Caused(READING.format("file:///landing/a.parquet")))
     assert reason is not None
-    assert reason.startswith("what is in it is not what its own description promises")
+    assert reason.startswith("its content does not match its own metadata")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from platform_assets.settings import load_settings, project_root
 from platform_assets.spark.session.configuration import of_s3, of_store
 from platform_assets.spark.session.java import HADOOP_FOLDERS, MORE_OPTIONS, JavaError, find_java, only_as_settings_say
 from platform_assets.spark.session.jvm import SessionError
-from platform_assets.spark.session.reasons import places_of, why_nobody_listens
+from platform_assets.spark.session.reasons import places_of, why_unreachable
 from platform_assets.spark.session.session import not_started
 from platform_assets_tests.support.installation import fake_java, says
 from platform_assets_tests.support.processes import free_port
@@ -40,9 +40,9 @@ def test_places_are_read_from_the_settings(given: dict[str, str], places: tuple[
 def test_of_several_masters_one_that_listens_is_enough() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         there, nowhere = server.getsockname(), ("127.0.0.1", free_port())
-        assert not why_nobody_listens((nowhere, there))
-        assert not why_nobody_listens(())
-        assert why_nobody_listens((nowhere,)) == f"127.0.0.1:{nowhere[1]}: Connection refused"
+        assert not why_unreachable((nowhere, there))
+        assert not why_unreachable(())
+        assert why_unreachable((nowhere,)) == f"127.0.0.1:{nowhere[1]}: Connection refused"
 
 
 def test_nobody_there_is_told_with_the_setting_and_without_the_token(tmp_path: Path) -> None:

@@ -302,7 +302,7 @@ SPARKS: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: parquet(measured_at=_GREATEST),
         "overflow",
     ),
-    "fewer_rows_told.parquet": (lambda: _told(b"\x16\x50", b"\x16\x4e"), "not what its own description"),
+    "fewer_rows_told.parquet": (lambda: _told(b"\x16\x50", b"\x16\x4e"), "not match its own metadata"),
     "greatest_beside.parquet": (lambda: parquet(more=_GREATEST), "overflow"),
 }
 """Refused because Spark fails with them, each with a word of the reason."""

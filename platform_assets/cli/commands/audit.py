@@ -80,7 +80,7 @@ def verify(
     if fast and (every_release or digests or read_all):
         raise UsageError("--fast looks at no files.", "Leave out --fast, or --all, --read-all and --digests.")
     if table is not None and table not in Lake.at(settings.lake).table_names():
-        table = load_catalogue(settings)[table].name  # which refuses what is no table of a contract either
+        table = load_catalogue(settings)[table].name  # refuses a name without a contract
     only = selected(table, days, settings)
     read_bytes = None if read_all else read_mb * 1_000_000
     scope = Scope(only.tables, only.days, fast=fast, every_release=every_release, read_bytes=read_bytes)
@@ -96,7 +96,7 @@ def verify(
 
 @audit.command("show")
 def show_life(table: TableName, day: OneDay) -> Report:
-    """Tell the whole life of a day, oldest first: what was published, held, decided, withdrawn and rolled back."""
+    """Show the whole history of a day, oldest first: publications, holds, decisions, withdrawals and rollbacks."""
     with opened_platform() as platform:
         asked = parse_day(day, platform.settings)
         events = life_of(platform, table, asked)
@@ -117,7 +117,7 @@ def head() -> Report:
 
 @audit.command()
 def decisions(limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20) -> Report:
-    """List what people decided, newest first: what, about what, by whom and as which user of which machine, why."""
+    """List decisions of people, newest first: kind, subject, author, user and machine, reason."""
     with platform_to_look() as platform:
         chain = platform.ledger.decision_chain()
     shown = [(entry, _decision(entry)) for entry in chain[: -limit - 1 : -1]]
@@ -127,7 +127,7 @@ def decisions(limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20)
         else picked(entry, "number chain", decision=None, content=entry.content)
         for entry, decision in shown
     ]
-    parts = _decisions_parts(shown, len(chain) - len(shown)) if shown else ["Nobody decided anything yet."]
+    parts = _decisions_parts(shown, len(chain) - len(shown)) if shown else ["There are no decisions yet."]
     return Report(parts, data)
 
 
@@ -150,7 +150,7 @@ def put_back(
         platform.sync()
     parts: list[Part] = [f"{table} is again as it was published; release {release} shows it."]
     if release is None:
-        parts = [f"Nobody else changed {table}: nothing to put back."]
+        parts = [f"No other tool changed {table}: nothing to put back."]
     if lost:
         from platform_assets.operations.audit import repair_of
 

@@ -23,10 +23,10 @@ from platform_assets.words import counted
 
 
 def backup(
-    folder: Annotated[Path, typer.Argument(help="Where to; a folder of earlier backups gets what is new.")],
+    folder: Annotated[Path, typer.Argument(help="Target folder; one with earlier backups gets only what is new.")],
     keep: Annotated[int, typer.Option("--keep", min=1, help="How many generations stay, the new one included.")] = 7,
 ) -> Report:
-    """Copy lake and ledger as of the newest release; readers and publishers go on meanwhile.
+    """Copy lake and ledger as of the newest release, while readers and publishers go on.
 
     Every file that is copied is read and checked as it lies in the backup, and a good copy is never replaced. Exit code
     1: the backup is whole, and the lake has damaged files.
@@ -48,7 +48,7 @@ def backup(
         before = target.generations()
         if before and before[-1].ledger.exists() and not with_ledger:
             raise UsageError(
-                f"{folder} has a ledger, and that of these settings is a server's database.",
+                f"{folder} has a ledger file, and the ledger of these settings is a server's database.",
                 "Name a folder of its own, or correct PLATFORM_LEDGER_URL.",
             )
         done = copy_lake(lake, copy, progress, before[-1].lacking if before else {})
@@ -241,11 +241,11 @@ def rebuild() -> Report:
 
 @ledger.command()
 def move(
-    file: Annotated[Path | None, typer.Argument(help="The SQLite ledger; that of the state folder by default.")] = None,
+    file: Annotated[Path | None, typer.Argument(help="The SQLite ledger; by default that of the state.")] = None,
 ) -> Report:
     """Move a SQLite ledger, with every decision, to the PostgreSQL that PLATFORM_LEDGER_URL names now.
 
-    Both are compared row by row. The file is set aside, and a note in its place refuses whoever has the old setting.
+    Both are compared row by row. The file is set aside, and a note in its place refuses commands with the old setting.
     """
     from platform_assets.lakehouse.errors import masked
     from platform_assets.ledger.connection import moved_to, parse_url
@@ -286,7 +286,7 @@ def recover(
     reason: Reason = None,
     by: By = None,
 ) -> Report:
-    """Finish what killed processes began; whoever writes next would do so too."""
+    """Finish what killed processes began. The next writer would do so too."""
     from platform_assets.operations.opening import recover_installation
 
     author = decided_by(reason, by) if undo else None

@@ -1,4 +1,4 @@
-"""`init`, `check`, `land`: a domain of one's own, what is wrong with contracts, and files of the sample year."""
+"""`init`, `check`, `land`: a domain of your own, mistakes in contracts, and files of the sample year."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ if TYPE_CHECKING:
 
 TEMPLATE = Path(__file__).parent.parent / "template"
 _ENDING = ".txt"
-"""Of Python in the template: it is nobody's module until it has a name."""
+"""Ending of Python files in the template, so that they are no modules."""
 _OF_PYTHON, _OF_SQL = ("silver.py", "gold.py"), ".sql"
 """What the template has of either language alone."""
 _NAME = re.compile(r"(?<![a-z@])example(?![a-z])")
-"""The word that stands for the domain; an address at example.com is none."""
+"""The placeholder for the domain; not the one in an address at example.com."""
 _OF_DAGSTER = ("dagster.yaml", "workspace.yaml")
 """With them `dagster dev` in the project's folder shows what `up` does."""
 _MOST_LETTERS = 30
-"""With what tables are called besides, it must be a name still."""
+"""Limit of a domain's name, so that table names made from it stay valid."""
 
 
 def init(
-    domain: Annotated[str, typer.Argument(help="Its name, which is that of its package, too.")],
+    domain: Annotated[str, typer.Argument(help="Its name, also of its package.")],
     into: Annotated[Path, typer.Option("--into", help="Folder in which the project's folder is made.")] = Path(),
     sql: Annotated[bool, typer.Option("--sql", help="Queries instead of Python functions.")] = False,
 ) -> Report:
@@ -68,7 +68,7 @@ def init(
     if domain in used or domain in sys.stdlib_module_names or find_spec(domain) is not None:
         raise UsageError(f"The name {domain!r} is in use: Python finds a module of that name.", "Choose another one.")
     home.mkdir(parents=True, exist_ok=True)
-    # All of it at once: what was written in part would be taken for somebody's work.
+    # All at once: a half-written package would be taken for a person's work.
     with TemporaryDirectory(prefix=f".{domain}-", dir=target.parent) as folder:
         made = Path(folder) / domain
         left_out = _OF_PYTHON if sql else _OF_SQL
@@ -111,7 +111,7 @@ def land(
     scale: Annotated[int, typer.Option(min=1, help="Times as many lines a day.")] = 1,
     rate: Annotated[list[str] | None, typer.Option(help="A share of lines, such as late=0.05; repeatable.")] = None,
 ) -> Report:
-    """Land the sample's files up to an arrival date, day by day; what is there already is left alone."""
+    """Land the sample's files up to an arrival date, day by day. Existing files stay."""
     from platform_assets.domains.retail.sample import SampleError, Simulation
     from platform_assets.domains.retail.sample import land as land_files
 
@@ -188,7 +188,7 @@ def check(
 def _analysis(
     settings: Settings, catalogue: Catalogue, names: Collection[str], mistakes: Sequence[Mistake]
 ) -> list[Mistake]:
-    """Return what Spark's analyser finds besides; only here Spark is imported and started."""
+    """Return what Spark's analyser finds. Only here Spark is imported and started."""
     tables = {mistake.table for mistake in mistakes}
     packages = {mistake.package for mistake in mistakes if mistake.table is None}
     without = [name for name in names if name in tables or catalogue.domain_of(name).transforms in packages]

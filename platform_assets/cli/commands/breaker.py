@@ -52,7 +52,7 @@ def show_circuit(table: TableName) -> Report:
 
 @breaker.command("open")
 def open_circuit(scope: Scope, author: Author) -> Report:
-    """Publish nothing of a table, a domain or all until `breaker close`; what reads it waits, readers keep what is."""
+    """Publish nothing of a table, a domain or all until `breaker close`; dependent tables wait."""
     return _decide(lambda platform: freeze(platform, scope, author))
 
 

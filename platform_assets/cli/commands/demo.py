@@ -304,7 +304,7 @@ def begin_demo(settings: Settings) -> None:
         if not files or files[0].exists():
             with Ledger.open(settings.ledger_url.get_secret_value()) as ledger:
                 if ledger.indexed():
-                    raise DemoError("The ledger knows what somebody published in another lake.", _ELSEWHERE)
+                    raise DemoError("The ledger has publications of another lake.", _ELSEWHERE)
     _mark(settings, is_being_removed=False)
 
 
@@ -352,12 +352,12 @@ def _mark(settings: Settings, *, is_being_removed: bool) -> None:
 
 
 def _is_demo(settings: Settings) -> bool:
-    """Return whether a demo marked this installation; refuse one that is somebody's own."""
+    """Return whether a demo marked this installation; refuse one that is in real use."""
     marked, clock = (settings.state / _MARK).is_file(), clock_file(settings)
     if clock.is_file() and not _WRITTEN.fullmatch(clock.read_text(encoding="utf-8", errors="replace")):
-        raise DemoError(f"{clock} is not as a demo writes it, so this installation is somebody's own.", _ELSEWHERE)
+        raise DemoError(f"{clock} was not written by a demo, so this installation is in real use.", _ELSEWHERE)
     if not marked and clock.is_file():
-        raise DemoError(f"No demo marked {settings.state} as its own, so this installation is somebody's.", _ELSEWHERE)
+        raise DemoError(f"No demo marked {settings.state} as its own, so this installation is in real use.", _ELSEWHERE)
     if not marked and next(iter(located(settings.lake).names()), None):
         raise DemoError(f"{settings.lake} already holds a lake that is not a demo's.", _ELSEWHERE)
     return marked

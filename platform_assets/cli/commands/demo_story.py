@@ -147,7 +147,7 @@ def _reads(read: Input) -> str:
 
 
 def story_parts(story: Story) -> Iterator[Any]:
-    """Tell the correction."""
+    """Show the story of the correction."""
     yield ""
     lines = f"Five lines of {story.day} in store {story.store} were sold at twice the price."
     yield _paragraph("One more file:", f"{story.path} arrives. {lines}")

@@ -38,7 +38,7 @@ from platform_assets.spark.session.reasons import (
     places_of,
     what_is_asked,
     why_no_yarn,
-    why_nobody_listens,
+    why_unreachable,
 )
 from platform_assets.words import counted
 
@@ -177,7 +177,7 @@ def _tables(settings: Settings) -> str:
 
 
 def _exposures(settings: Settings) -> str:
-    """Look whether messages to what is downstream have somewhere to go, as far as this process knows."""
+    """Check that exposures have addresses, as far as this process knows."""
     if (catalogue := _catalogue(settings)) is None:
         return "Not looked at: tables cannot be loaded."
     known = addresses(catalogue, settings)
@@ -214,8 +214,8 @@ def _release(settings: Settings) -> str:
 def check_spark(settings: Settings) -> Iterator[Finding]:
     """Look at Java, the jars and the class archive, in that order; with Spark Connect the server has all of them.
 
-    A client of that needs packages that come with an extra only. Of a server or a cluster only that somebody listens
-    there: whether it has room shows when it is asked for some.
+    A Spark Connect client needs packages of an extra. For a server or a cluster only the port is checked: whether it
+    has room shows when a session starts.
     """
     if settings.spark_remote:
         if lacking := [name for name in _PACKAGES_OF_CONNECT if find_spec(name) is None]:
@@ -244,7 +244,7 @@ def _spark_answer(settings: Settings, more: str) -> str:
         return "YARN is asked for where yarn-site.xml says; not tried here."
     places = places_of(settings)
     what, setting = what_is_asked(settings)
-    if why := why_nobody_listens(places):
+    if why := why_unreachable(places):
         raise _WrongError(f"{what} does not answer at {why}.", f"Start it, or correct {setting}.")
     answers = f" answers at {', '.join(f'{host}:{port}' for host, port in places)}" if places else ""
     return f"{what}{answers}: {more}."
@@ -268,7 +268,7 @@ def _jars(settings: Settings) -> str:
 
 
 def _class_archive(settings: Settings, java: Java) -> str:
-    """Look at the class archive, which only makes starts faster; whoever first reads of it is told so."""
+    """Check the class archive, which only makes starts faster, and say so."""
     file = archive_path(settings, java)
     if is_as_recorded(file):
         size = f"{file.stat().st_size / 1e6:.0f} MB at {file}"

@@ -137,7 +137,7 @@ def _unreached_lines(unreached: Unreached) -> Iterator[str]:
     for table, files in unreached.bounds:
         yield f"logs and manifests of {table}: the value is the smallest or greatest of {counted(files, 'file')}"
     for plan in unreached.plans:
-        yield f"the plan {plan}: what is kept of it in `_plans` of the lake names the value"
+        yield f"the plan {plan}: its record in `_plans` of the lake names the value"
     if unreached.scopes:
         made = f"manifests of {counted(len(unreached.scopes), 'publication')} that computed rows of the value alone"
         yield f"{made}, as a plan or a stage with `only` does: they name it"

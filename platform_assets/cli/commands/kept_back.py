@@ -143,7 +143,7 @@ def _table(groups: Iterable[Mapping[str, Any]]) -> Table:
 
 
 late = typer.Typer(
-    help="Rows that came too late wait until somebody approves or refuses them; those too far ahead, until their day.",
+    help="Rows that came too late wait until a person approves or refuses them; those too far ahead, until their day.",
     no_args_is_help=True,
 )
 
@@ -154,7 +154,7 @@ OfTable = Annotated[str | None, typer.Option("--table", help="Instead of an arri
 @late.command("list")
 def list_late(
     table: Annotated[str | None, typer.Argument(help="Only this raw table.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Also what was refused, or withdrawn meanwhile.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also rows that were refused or withdrawn since.")] = False,
 ) -> Report:
     """Show what waits: per table, day and arrival how many rows, how late or ahead, and what they amount to."""
     with platform_to_look() as platform, without_numpy():
@@ -224,7 +224,7 @@ def _queue_parts(queue: Sequence[LateRows]) -> Iterator[Part]:
     if count := counts.waiting:
         yield f"{counted(count, 'row', 'wait')}: late approve ARRIVAL --reason … --by …, or late refuse."
     if count := counts.ahead:
-        yield f"{counted(count, 'row', 'wait')} till the day comes, unless somebody decides otherwise."
+        yield f"{counted(count, 'row', 'wait')} till the day comes, unless a person decides otherwise."
 
 
 def _late_json(rows: LateRows) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`maintenance`: fewer files, shorter logs, and nothing on disk that nobody needs."""
+"""`maintenance`: fewer files, shorter logs, and no unneeded files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(
     dry_run: DryRun = False,
     only: Annotated[Task | None, typer.Option(help="Only this task; all four by default.")] = None,
 ) -> Report:
-    """Do what is due; exit code 1 if the files of a day hold other rows than were published."""
+    """Do due maintenance; exit code 1 if the files of a day hold other rows than were published."""
     tasks: tuple[Task, ...] = TASKS if only is None else (only,)
     with opened_platform() as platform:
         if dry_run:
@@ -89,7 +89,7 @@ def _parts(done: Maintenance, dry_run: bool, window: int) -> Iterator[Part]:
         yield Note("yellow", "left for the next time", f"{table} {which(days)}: {next(iter(days.values()))}")
     for table, differing in done.differing.items():
         holds = f"{table} {which(differing)}: the files hold other rows than were published"
-        verify = f"`platform-assets verify {table} --days {differing[0]}` tells more"
+        verify = f"`platform-assets verify {table} --days {differing[0]}` shows more"
         yield Note("red", "left alone", f"{holds}; {verify}")
     if dry_run:
         yield "Nothing was changed: this was a dry run."

@@ -1,4 +1,4 @@
-"""`outbox`: what exposures and the webhook are to be told, and what became of it."""
+"""`outbox`: messages to exposures and the webhook, and their delivery."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ outbox = typer.Typer(
 
 Key = Annotated[str, typer.Argument(metavar="ID", help="A message, as `outbox list` shows it.")]
 _SHOWN = 12
-"""Characters of a key that tell messages apart."""
+"""Characters of a key that identify a message."""
 
 
 @outbox.command("list")
@@ -42,7 +42,7 @@ def list_messages(
 
 @outbox.command()
 def send() -> Report:
-    """Deliver now what is due; exit code 1 if something was not taken, or has no address here."""
+    """Deliver due messages now; exit code 1 if one was not received, or has no address here."""
     with opened_platform() as platform, telling("outbox send") as progress:
         done = deliver(platform, progress=progress)
     data = {

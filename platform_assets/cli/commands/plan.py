@@ -109,7 +109,7 @@ def explain(
     markdown: Annotated[bool, typer.Option("--markdown", help="For a pull request.")] = False,
     html: Html = None,
 ) -> Report:
-    """Show what a plan comes to, and start nothing: days with their reasons, order, price, what is in the way, hash."""
+    """Show what a plan would do, and start nothing: days with their reasons, order, price, obstacles, hash."""
     with opened_platform() as platform, plan_at(file) as plan:
         refuse_namesake(platform.lake, plan, file)
         backfill = explained(platform, plan)
@@ -144,7 +144,7 @@ def approve(
         refuse_namesake(platform.lake, plan, file)
         consent = approved(platform, plan, hash, author).consent
     missing = consent.needed - len(consent.given)
-    more = f", so {missing} more by somebody else" if missing > 0 else ""
+    more = f", so {missing} more by other people" if missing > 0 else ""
     done = Note("", "Approved", f"{hash} by {', '.join(consent.given)}; {consent.needed} needed{more}.")
     return Report([done], picked(consent, "needed given", hash=hash))
 
@@ -160,8 +160,8 @@ def compare(
 ) -> Report:
     """Show what differs per table, column and key between the release and some days as the code here computes them.
 
-    Of a file, a sample is computed where nobody sees it, and deleted. Of a name, what the plan has staged or published
-    is compared. Exit code 1 if anything differs.
+    For a file, a sample is computed in private, compared and deleted. For a name, the plan's staged or published days
+    are compared. Exit code 1 if anything differs.
     """
     from platform_assets.cli.changes_view import comparison_report
     from platform_assets.operations.backfill.afterwards import compare_plan, compare_record
@@ -169,7 +169,7 @@ def compare(
     file = Path(plan)
     is_file = file.is_file() or GIVEN_NAME.fullmatch(plan) is None or file.suffix in (".yaml", ".yml")
     if not is_file and days is not None:
-        raise UsageError("--days chooses what is computed of a plan file.", "Name the file, or leave out --days.")
+        raise UsageError("--days works only with a plan file.", "Name the file, or leave out --days.")
     with opened_platform() as platform, telling("comparing") as progress:
         if is_file:
             only = None if days is None else parse_days(days, platform.settings)
@@ -191,7 +191,7 @@ def _days(text: str, settings: Settings) -> dict[str, object]:
 def apply(file: File) -> Report:
     """Stage a plan step by step, hold each against its gates, publish it in one release, and compute a sample again.
 
-    Whatever ended it, call it again: it goes on after the last batch of days.
+    If it ended for any reason, call it again: it goes on after the last batch of days.
     """
     from platform_assets.operations.backfill.afterwards import prove_sample
     from platform_assets.operations.backfill.apply import apply as apply_plan
@@ -213,7 +213,7 @@ def status(
     watch: Annotated[bool, typer.Option("--watch", help="Go on telling until it is over or stands still.")] = False,
     as_json: AsJson = False,
 ) -> Report:
-    """Show where plans stand: what is staged, what they wait for, how long it took, what is left, what happened."""
+    """Show the state of plans: staged days, what they wait for, time taken and left, events."""
     if watch and (name is None or as_json):
         raise UsageError("--watch follows one plan, for people.", "Name a plan, and leave out --json.")
     with opened_platform() as platform:
@@ -310,7 +310,7 @@ def history(limit: Annotated[int, typer.Option(min=1, help="How many publication
             head,
             "release publication run who why",
             at=f"{head.created_at:%Y-%m-%d %H:%M:%S}",
-            plan=plan_of(head.run),  # none where nobody planned it
+            plan=plan_of(head.run),  # None for unplanned work
             rolled_back=head.publication in undone,
         )
         for head in heads
@@ -363,7 +363,7 @@ def _record_parts(record: BackfillRecord, waits: Sequence[str] = (), now: Standi
 
 
 def _watch(platform: Platform, name: str) -> None:
-    """Show how a plan goes on, as a picture or as lines, until it is over, or nobody applies it any more."""
+    """Show the progress of a plan, as a picture or as lines, until it is over, or no process applies it any more."""
     from rich.live import Live
 
     said, at = "", 0.0

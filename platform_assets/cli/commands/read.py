@@ -45,7 +45,7 @@ def read(
 ) -> None:
     """Print rows of a table as readers see them, now or at a release, oldest days first.
 
-    superseded.NAME are the rows of which silver.NAME has a newer version: Spark looks them up in raw.
+    superseded.NAME has the rows that newer versions in silver.NAME replaced: Spark looks them up in raw.
     """
     settings = load_settings()
     chosen = None if days is None else parse_days(days, settings)
@@ -164,7 +164,7 @@ def print_rows(
     *,
     guard: bool = False,
 ) -> None:
-    """Print the first rows of some days, oldest days first; programs get all of them, or are told that they do not.
+    """Print the first rows of some days, oldest days first. Programs get all of them, or a note that they do not.
 
     Args:
         head: what one JSON document says before its rows, instead of a format.

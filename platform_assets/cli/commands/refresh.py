@@ -89,7 +89,7 @@ def refresh(
     explain: Annotated[bool, typer.Option("--explain", help="Show the plan and start nothing.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Recompute the days named, whatever their state.")] = False,
     stage: Annotated[
-        str | None, typer.Option("--stage", metavar="NAME", help="Compute into this stage, which nobody sees yet.")
+        str | None, typer.Option("--stage", metavar="NAME", help="Compute into this stage, which readers do not see.")
     ] = None,
     only: Only = None,
     as_json: AsJson = False,
@@ -131,7 +131,7 @@ def _read_sources(platform: Platform, request: Request) -> tuple[Problem, ...]:
 
 
 def _done(platform: Platform, ahead: Ahead, author: Author, result: RefreshResult, seconds: float) -> Report:
-    """Tell what a refresh did, and of what is published also what it left, and what others did meanwhile."""
+    """Report what a refresh did; if published, also what is left, and what other processes published since."""
     request, published = ahead.request, ahead.stage is None
     held = held_days(platform, _asked_holds(platform.ledger.holds(), request)) if published else ()
     others = _by_others(platform, ahead.release, author, ahead.plan) if published else ()
@@ -178,8 +178,8 @@ def _request(catalogue: Catalogue, settings: Settings, tables: list[str], days: 
     for name in tables:
         if not catalogue[name].inputs:
             raise UsageError(
-                f"{name} has no transform: it holds what was delivered.",
-                "Name a silver or gold table; what is delivered for the tables it is made from is taken first.",
+                f"{name} has no transform: it holds deliveries.",
+                "Name a silver or gold table; deliveries for its inputs are taken first.",
             )
     chosen = None if days is None else parse_days(days, settings)
     return Request(tables=frozenset(tables), days=chosen, by_person=True, force=force)
@@ -212,8 +212,8 @@ def _execute(platform: Platform, author: Author, ahead: Ahead) -> RefreshResult:
 
 
 def not_asked_for(platform: Platform, request: Request) -> dict[str, list[date]]:
-    """Days that are stale besides, as those whose window reaches into days that were asked for, by table."""
-    steps = outlook(platform).everything.steps  # which, unlike a plan to execute, refuses nothing
+    """Return days that are also stale, such as those whose window reaches into the requested days, by table."""
+    steps = outlook(platform).everything.steps  # unlike a plan to execute, it refuses nothing
     left = {s.table: [d for d in s.days if not (request.has_table(s.table) and request.has_day(d))] for s in steps}
     return {table: days for table, days in left.items() if days}
 
@@ -236,8 +236,8 @@ def refresh_report(
 
     Args:
         stage: that the days are in; None if they were published.
-        others: what others published meanwhile of the days that were planned.
-        kept_elsewhere: days, each with its table, of which other parts say what keeps them.
+        others: planned days that other processes published in between.
+        kept_elsewhere: days, each with its table, whose reasons other parts show.
     """
     arrivals = [arrival for done in result.ingests for arrival in done.arrivals]
     taken = [arrival for arrival in arrivals if arrival.reason is None]
@@ -293,7 +293,7 @@ def refresh_report(
         yield from warnings_parts(warnings, stage)
         if stage:
             then = f"`stage compare {stage}`, `stage publish {stage} --reason …` or `stage drop {stage}`"
-            yield f"Nobody sees it yet: {then}. Done in {seconds:.1f} s."
+            yield f"Readers do not see it yet: {then}. Done in {seconds:.1f} s."
             return
         grows = data["growing_files"]
         stay = f", {counted(grows, 'file')} may still grow and {'is' if grows == 1 else 'are'} left"
@@ -314,7 +314,7 @@ def _days_parts(data: Mapping[str, Any], result: RefreshResult, stage: str | Non
     for other in data["published_meanwhile"]:
         days = f"{other['table']}: {counted(other['days'], 'day')} not by this run but by"
         by = "{run} of {who} ({why}), publication {publication}, release {release}".format(**other)
-        yield Note("", "published meanwhile", f"{days} {by}")
+        yield Note("", "published by others", f"{days} {by}")
 
 
 def _rows_parts(data: Mapping[str, Any], taken: Sequence[Arrival]) -> Iterator[Part]:
@@ -369,7 +369,7 @@ class Ahead:
     stopped_files: int = 0
 
     def parts(self, platform: Platform, *, explain: bool) -> Iterator[Part]:
-        """Say what it is going to do; of days that it publishes, what is held is told once it is done."""
+        """Describe what it is going to do. Holds of the days that it publishes are shown at the end."""
         plan = self.plan
         yield from (Note("red", "stopped", sentence) for sentence in self.stopped)
         for table, tried in plan.tries.items():
@@ -392,7 +392,7 @@ class Ahead:
             yield Note("yellow", "not taken", f"{counted(self.left, 'file', 'wait')}, {todo}")
         if self.stopped_files:
             wait = counted(self.stopped_files, "file", "wait")
-            yield Note("yellow", "not taken", f"{wait} for tables of which nothing is published now")
+            yield Note("yellow", "not taken", f"{wait} for tables that cannot be published now")
         if plan.steps:
             yield plan_table(plan)
             yield f"{counted(plan.days, 'day')} in all: {estimate_line(plan)}"
@@ -414,7 +414,7 @@ class Ahead:
         return Note("green", "Nothing to do:", "no day is stale and no file waits.")
 
     def report(self, state: Path, *, explain: bool) -> Report:
-        """Say what there is to tell besides where nothing is computed."""
+        """Report everything else, if nothing is computed."""
         data = {
             "plan": plan_json(self.plan),
             "held": [held_json(day) for day in self.held],
@@ -429,7 +429,7 @@ class Ahead:
 
 
 def look_ahead(platform: Platform, request: Request, stage: str | None) -> Ahead:
-    """Plan what is asked for; refuse named days that read a day never loaded, and what a table or stage cannot take."""
+    """Plan the request; refuse named days with an input never loaded, and what a table or stage cannot take."""
     now = LakeSnapshot.now(platform)
     refuse_what_tables_cannot_take(now, request)
     snapshot = _basis(now, stage)
@@ -476,7 +476,7 @@ def _files_refused(platform: Platform, raw: Collection[str]) -> tuple[ArrivalRec
 
 
 def _left_json(landed: Delivered, problems: Sequence[Problem], refused: Sequence[ArrivalRecord]) -> dict[str, Any]:
-    """Return what lies in the landing area and is in no table, and what is not there yet, without empty lists."""
+    """Return files that are in no table, and missing deliveries, without empty lists."""
     there = {
         "landing": [*problems, *landed.growing],
         "refused_files": refused_json(refused),

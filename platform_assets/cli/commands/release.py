@@ -44,7 +44,7 @@ _rows, _bytes = attrgetter("rows"), attrgetter("bytes")
 
 @release.command("show")
 def show_release(which: WhichOrNow = None, limit: Limit = 20) -> Report:
-    """Show what a release changed, in rows and amounts, why and by whom, and the version of every table it shows."""
+    """Show what a release changed, in rows and amounts, why and by whom, and the version of every table in it."""
     with opened_platform() as platform, without_numpy():
         release = _chosen_release(platform, which)
         if release.number < 0:
@@ -145,7 +145,7 @@ def pin(
     author: Author,
     name: Annotated[str | None, typer.Option(help="A name by which it can be read, too.")] = None,
 ) -> Report:
-    """Keep a release readable, whatever maintenance would delete, until it is unpinned."""
+    """Keep a release readable until it is unpinned: maintenance deletes none of its files."""
     with opened_platform() as platform:
         done = keep(platform, _chosen_release(platform, which).number, author, name)
     name = f" as {done.name}" if done.name else ""
@@ -239,7 +239,7 @@ def releases(
     limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
     pinned: Annotated[bool, typer.Option("--pinned", help="Only releases that are pinned.")] = False,
 ) -> Report:
-    """List what was published: release, when, what of which tables, by whom and why, and who pinned it."""
+    """List publications: release, time, tables and days, author, reason, and who pinned it."""
     with platform_to_look() as platform:
         pins = pinned_releases(platform.ledger, as_far_as_readable=True)
         names = [name for name, number in platform.ledger.indexed().items() if number in pins or not pinned]

@@ -61,7 +61,7 @@ def rollback(
             lifted = lift_rollbacks(platform, lift, only, author, dry_run=dry_run)
             mark = "would be lifted" if dry_run else "lifted"
             lines = [Note("", mark, f"{hold.table} {hold.day}, {hold.reason}") for hold in lifted]
-            then = "Nothing was changed." if dry_run else "The next refresh computes what came meanwhile."
+            then = "Nothing was changed." if dry_run else "The next refresh computes what came since."
             return Report([*lines, then], [picked(hold, "table day reason") for hold in lifted])
         chosen = chosen_publications(platform, publication, run, to)
         lasting = [hold for hold in platform.ledger.holds() if hold.lasts]
@@ -164,7 +164,7 @@ def _reached_parts(reached: Mapping[str, Reached]) -> Iterator[Part]:
         if of_it.days and of_it.moves_within_days:
             away = counted(of_it.moves_within_days, "day")
             moved = f"where one of these rows replaced a row of another day, up to {away} away"
-            yield Note("", "besides", f"{moved}, that day of {table} changes, too, with what reads it")
+            yield Note("", "also", f"{moved}, that day of {table} changes, too, and so do the days that read it")
 
 
 _REFUSED_SHOWN = 5
@@ -175,7 +175,7 @@ def reload(
     author: Author | None,
     dry_run: DryRun = False,
 ) -> Report:
-    """Take all deliveries of a raw table anew, by its contract as it is now; what is made from it begins anew, too."""
+    """Ingest all deliveries of a raw table again, by its present contract; tables made from it begin again, too."""
     from platform_assets.operations.reload import planned_reload
     from platform_assets.operations.reload import reload as take_anew
 

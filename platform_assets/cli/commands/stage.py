@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from platform_assets.operations.stages.stages import StagePublished
 
 stage = typer.Typer(
-    help="Days computed over a release with `refresh --stage NAME`, which nobody sees until they are published.",
+    help="Days computed over a release with `refresh --stage NAME`, which readers do not see until they are published.",
     no_args_is_help=True,
 )
 
@@ -70,7 +70,7 @@ def list_stages(as_json: AsJson = False) -> Report:
 
 @stage.command("show")
 def show_stage(name: Name) -> Report:
-    """Show which days of which tables a stage holds, why they were computed, and which failed a gate."""
+    """Show the days of each table in a stage, why they were computed, and which failed a gate."""
     with opened_platform() as platform:
         stage = opened_stage(platform, name)
         other, again = of_other_code(platform, stage), filled_by(platform.lake, name)
@@ -128,7 +128,7 @@ def compare(
 def publish(name: Name, author: Author) -> Report:
     """Show all days of a stage at once, in one release, and close it.
 
-    Days that others have published meanwhile, and those that read them, are computed again first.
+    Days that others have published since, and days that read them, are computed again first.
     """
     from platform_assets.operations.stages.stages import publish_stage
 
@@ -151,7 +151,7 @@ def drop(name: Name) -> Report:
     with opened_platform() as platform:
         gone = drop_stage(platform, name)
     days: dict[str, Any] = {table: len(days) for table, days in gone.staged.days.items()} if gone else {}
-    left = "" if gone else " What was staged could not be told; `maintenance run` finds it when it is old enough."
+    left = "" if gone else " Its staged files are unknown; `maintenance run` finds them when they are old enough."
     return Report([f"Dropped {name}{_held_in(days)}.{left}"], {"dropped": name, "days": days})
 
 

@@ -48,7 +48,7 @@ _MARKS: Mapping[Reason, _Mark] = {
     "asked for": ("x", "white"),
 }
 _HELD: _Mark = ("H", "bold red")
-"""Large, so that it is told from the reasons without a colour."""
+"""A capital letter, so that it differs from the reasons without colour."""
 
 
 def stale(
@@ -128,7 +128,7 @@ def _chosen_steps(steps: Iterable[PlannedStep], only: Selection) -> list[Planned
 def year_calendars(steps: Iterable[PlannedStep], calendar: Calendar, held: Collection[date] = ()) -> list[Text]:
     """Draw every year that has such a day: a line a month, a letter a day for all tables, and what the letters mean.
 
-    A day that is held in some table has that mark whatever else is to be done of it.
+    A day that is held in any table has that mark, even if more is to be done.
     """
     reasons: dict[date, Reasons] = {}
     for step in steps:

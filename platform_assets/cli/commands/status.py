@@ -1,4 +1,4 @@
-"""`status`: what is loaded, missing, stale, held and set aside, per table."""
+"""`status`: loaded, missing, stale and held days and rows set aside, per table."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _table_statuses(snapshot: LakeSnapshot) -> list[TableStatus]:
         name, total = contract.name, totals[contract.name]
         loaded, states, delivered = tables.marks.get(name, {}), all_states.get(name, {}), marks.get(name, {})
         newest, days = total.newest, total.days
-        if contract.source:  # of which not all count, or not yet
+        if contract.source:  # not all of its days count, or not yet
             counting = loaded_days(contract, delivered, snapshot.delivered(name))
             newest, days = max(counting, default=None), len(counting)
         quiet = quiet_days(platform.catalogue, name, loaded, tables.calendar)
@@ -170,7 +170,7 @@ class TableStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """Keep all that `status` tells; `metrics` is asked for by programs alone."""
+    """All that `status` shows; `metrics` only for programs."""
 
     tables: Sequence[TableStatus]
     held: Sequence[HeldDay]
@@ -219,7 +219,7 @@ class Status:
 
 
 def status_parts(known: Status) -> Iterator[Part]:
-    """Show the tables, then what is to be looked at, files before rows."""
+    """Show the tables, then what needs a look, files before rows."""
     if known.is_new:
         where = "no file waits that can be taken: docs/first-table.md says where they go"
         wait = (
@@ -234,10 +234,10 @@ def status_parts(known: Status) -> Iterator[Part]:
     yield from _rows_parts(known)
     for target, counts in known.outbox.items():
         if given_up := counts.get("given up", 0):
-            took = f"{counted(given_up, 'message')} to {target}, which nobody took: platform-assets outbox list"
+            took = f"{counted(given_up, 'message')} to {target}, not delivered: platform-assets outbox list"
             yield Note("red", "given up", took)
         if waiting := counts.get("waiting", 0):
-            yield Note("", "to be told", f"{target}: {counted(waiting, 'message', 'wait')} to be delivered")
+            yield Note("", "to send", f"{target}: {counted(waiting, 'message', 'wait')} to be delivered")
     yield from by_spark_parts(known.computed_by_spark)
     if known.pending_files and not known.is_new:
         yield f"{counted(known.pending_files, 'file', 'wait')} to be ingested: `platform-assets refresh` takes them."

@@ -49,7 +49,7 @@ _SAY_ONCE = {"DAGSTER_IS_DEV_CLI": "1", "DAGSTER_verbose": ""}
 """As `dagster dev` has it: why definitions cannot be loaded is said by the code server alone, without a trace."""
 
 _KEPT_EVERY_S = 2.0
-"""Where Ctrl-C stops what is shown of a large lake, the next start goes on from the last of these."""
+"""After Ctrl-C while a large lake is shown to Dagster, the next start goes on from the last save."""
 
 _PASSWORD = "PLATFORM_UI_PASSWORD"  # noqa: S105
 
@@ -118,7 +118,7 @@ def up(
 
 
 def _run(settings: Settings, environment: Mapping[str, str], password: str, port: int, *, read_only: bool) -> None:
-    """Run all that belongs to it until one of them ends, or until this process is told to stop."""
+    """Run all processes until one of them ends, or until this process gets a signal to stop."""
     for number in _STOPS:
         signal.signal(number, _stop)
     with TemporaryDirectory(prefix="platform-assets-") as folder:
@@ -147,7 +147,7 @@ def _ignore_stops() -> None:
 
 
 def _stop(number: int, frame: FrameType | None) -> NoReturn:
-    """Leave the wait for the processes, which are ended on the way out; a Ctrl-C is told as of every command."""
+    """Stop waiting for the processes, which are ended on the way out. Ctrl-C is reported as for every command."""
     _ignore_stops()
     raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(0)
 
@@ -171,7 +171,7 @@ def tell_what_is_left(settings: Settings) -> None:
         with platform_to_look(settings) as platform:
             print_parts(left_parts(delivered(platform).problems, refused_files(platform).there))
     except PlatformError as error:
-        say("[yellow]note[/]", f"files that cannot be taken are not told: {error.what}", to=errors)
+        say("[yellow]note[/]", f"files that cannot be taken are not shown: {error.what}", to=errors)
 
 
 def _wait(processes: Processes, port: int) -> None:

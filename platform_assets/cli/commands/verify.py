@@ -88,14 +88,14 @@ def _verify_days(settings: Settings, table: str | None, days: str | None, draw: 
 
     with _ended_by_a_signal(), opened_platform(settings) as platform:
         only = selected(None if table is None else platform.catalogue[table].name, days, settings)
-        # The session inside of the folder: nobody writes there any more when it is removed.
+        # The session inside of the folder: no process writes there any more when it is removed.
         with private_folder(platform.lake) as folder, computing(settings, "verify") as (spark, progress):
             return verify_days(platform, spark, only, folder, progress, draw)
 
 
 @contextmanager
 def _ended_by_a_signal() -> Iterator[None]:
-    """Treat being told to end like Ctrl-C: what was computed is removed first."""
+    """Treat SIGTERM like Ctrl-C: computed files are removed first."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise SystemExit(128 + number)

@@ -53,7 +53,7 @@ _BRANCHES_SHOWN = 5
 
 @dataclass(frozen=True)
 class _Besides:
-    """Keep what is to be said of a day besides where it comes from."""
+    """What is shown of a day beside its origin."""
 
     held: Collection[HeldDay]
     warned: WarnedDay | None
@@ -79,7 +79,7 @@ def why(
         delivered = delivered_since(platform, explanation, _SHOWN) if diff and not as_json else {}
         record = explanation.origin.days.get(explanation.day) if explanation.origin else None
         ended = None
-        if explanation.now is not None:  # else of a raw table, which nobody rolls back
+        if explanation.now is not None:  # else of a raw table, which is never rolled back
             ended = rollback_of(platform, explanation.table, explanation.day, stale=bool(explanation.reasons))
         columns = column_sources(platform.catalogue, contract)
         beside = _Besides(held, warned_day(platform, record) if record else None, ended, replaced, delivered, columns)

@@ -1,4 +1,4 @@
-"""What is set aside now: read from released files and the ledger, without a session."""
+"""Rows set aside now, read from released files and the ledger, without a session."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ def chosen(
     near = near or did_you_mean(selection.arrival or "", {row.arrival for row in others})
     before = ": a person discarded it" if any(map(selection.has, others)) else ""
     raise QuarantineError(
-        f"Nothing of {selection} is set aside{before}.", f"{near}`platform-assets quarantine list --all` shows what is."
+        f"No rows of {selection} are set aside{before}.", f"{near}`platform-assets quarantine list --all` shows all."
     )
 
 
 def open_rows(platform: Platform, table: str) -> Counter[str] | None:
-    """Count the refused rows of each arrival that nobody discarded; None where none was replayed or discarded."""
+    """Count the refused rows of each arrival that were not discarded; None if none was replayed or discarded."""
     is_replayed = any(arrival.kind == "replay" for arrival in platform.ledger.arrivals(table))
     if not is_replayed and all(decision.table != table for decision in _decisions(platform)):
         return None
@@ -156,9 +156,9 @@ class RefusedFiles:
     """Files that stand refused, whole or in large part, by what there is to do about them.
 
     Args:
-        there: that lie in the landing area, or may, where it cannot be looked at: to be repaired, or taken away.
-        gone: that somebody took away since. The ledger keeps that they came, and why they were refused.
-        in_large_part: that were taken, but for so many rows that the file seems to be broken, and not withdrawn since.
+        there: in the landing area, or possibly there if it cannot be read: to be repaired, or removed.
+        gone: removed since. The ledger keeps that they came, and why they were refused.
+        in_large_part: taken without so many rows that the file seems to be broken, and not withdrawn since.
         repaired: whole or in large part, and delivered again in order under another name: with that name.
     """
 
@@ -169,7 +169,7 @@ class RefusedFiles:
 
 
 def refused_files(platform: Platform) -> RefusedFiles:
-    """Files of which no row was taken, or few, and that were not delivered in order since."""
+    """Return files without ingested rows, or with few, that were not delivered correctly since."""
     catalogue, ledger = platform.catalogue, platform.ledger
     standing = [file for file in ledger.arrivals(refused_only=True) if file.table in catalogue.names]
     standing = [file for file in standing if file.reason is not None or much_refused(catalogue[file.table], file)]
@@ -196,7 +196,7 @@ def refused_files(platform: Platform) -> RefusedFiles:
     released = ledger.indexed() if standing else {}
     repairs = {file: repaired_by(file, good[file.table], released) for file in standing}
     area = landing_area(platform.settings)
-    # Of a root that is not there, as one that is not mounted, nothing says that somebody took a file away.
+    # If the root is missing, for example not mounted, it is unknown whether a file was removed.
     is_mounted = bool(standing) and area.is_there()
     open_still = [file for file in standing if not repairs[file]]
     refused = [file for file in open_still if file.reason is not None]

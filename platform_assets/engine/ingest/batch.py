@@ -1,4 +1,4 @@
-"""One batch of arrivals on its way into raw: staged, counted, published; what is taken for the first time, or again."""
+"""One batch of arrivals on its way into raw: staged, counted, published; taken for the first time, or again."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ Row = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Again:
-    """What is taken once more of files that were refused before. A batch has files of one of the two kinds.
+    """Rows taken again from files that were refused before. A batch has files of one of the two kinds.
 
     Args:
-        is_other: whether these have other content now, so that what was refused before is kept, as tried 0 times.
-        rows: rows of files of which others were taken, by path; those of each file become an arrival of their own.
+        is_other: whether the files changed, so that rows refused before are kept, as tried 0 times.
+        rows: refused rows of files whose other rows were taken, by path; those of each file become a separate arrival.
     """
 
     whole: frozenset[str] = frozenset()
@@ -83,7 +83,7 @@ class Again:
         return replayed_rows(parsed, self._tried(parsed.sparkSession), before) if self.rows else parsed
 
     def left(self, staged: DataFrame, turn: IngestTurn, publication: str, files: Collection[LandedFile]) -> DataFrame:
-        """Return what is among the refused rows from now on, on the days of files of which rows were staged."""
+        """Return the refused rows that remain, on the days of files with staged rows."""
         table, paths = refused_table(turn.contract.name), [file.path for file in files]
         path, days = turn.platform.lake.table_path(table), ranges({file.arrival_date for file in files})
         there = read_days(staged.sparkSession, path, turn.snapshot.files(table), REFUSED, days)
@@ -99,7 +99,7 @@ class Again:
     def change(
         self, turn: IngestTurn, publication: str, files: Collection[LandedFile], left: RawProfile
     ) -> TableChange:
-        """Return the change of the refused rows on these days, once what is left was staged."""
+        """Return the change of the refused rows on these days, once the remaining ones are staged."""
         table, lake = refused_table(turn.contract.name), turn.platform.lake
         there, staged = turn.snapshot.files(table), staged_at(lake, table, publication)
         days = {file.arrival_date for file in files} & (there.keys() | staged.keys())
@@ -151,7 +151,7 @@ class Taken:
 
 
 class _UnaccountedError(Exception):
-    """Files of which fewer or more rows came out than lie in them."""
+    """Files that gave fewer or more rows than they have."""
 
     def __init__(self, reasons: dict[LandedFile, str]) -> None:
         super().__init__(*reasons.values())
@@ -164,10 +164,10 @@ def ingest_batch(
     """Take some files whole, in one publication of raw, of the rows refused and of those that wait in the late queue.
 
     A file that cannot be read, or whose rows do not add up, is refused whole and keeps no other from being taken; nor
-    does one that changes meanwhile, or cannot be opened, of which nothing is recorded.
+    does one that changes during the ingest, or cannot be opened; it is not recorded.
 
     Args:
-        again: what is taken once more of files that were refused before, whole or in part.
+        again: rows taken again from files that were refused before, whole or in part.
     """
     limits = Limits.of(turn.platform.settings)
     seen: dict[LandedFile, Inspection] = {}
@@ -198,7 +198,7 @@ def _take_large(
     refused: dict[LandedFile, str],
     again: Again,
 ) -> tuple[tuple[Arrival, ...], dict[date, DayContent]]:
-    """Return the same, with as many tasks as what came on a day may need, whatever days it is of."""
+    """Return the same, with enough tasks for the delivered bytes of a day, for any event days."""
     sizes: Counter[date] = Counter()
     for file in seen:
         sizes[file.arrival_date] += file.size
@@ -246,7 +246,7 @@ def _take(
         arrivals = tuple(
             _arrival(contract, file, seen[file], refused.get(file), tried.get(file), counts, replayed) for file in seen
         )
-        # What is recorded is what was read only if it is still there: size and time prove nothing of the content.
+        # The record is right only if the file is unchanged: size and time prove nothing about the content.
         raise_if_changed(seen, {file for file, inspection in seen.items() if inspection.reason is not None})
         _check(dict(zip(seen, arrivals, strict=True)))
         schema = raw_schema(contract).json()

@@ -1,7 +1,7 @@
 """The rows of delivered files, staged: what Spark reads in their place, and which of them make it fail.
 
-Spark reads copies of some files: of some text it can only read lines; a cluster sees the lake, not the landing folder
-of this machine; and behind a name a deliverer can put another file meanwhile.
+Spark reads copies of some files: some text it can only read as lines; a cluster sees the lake, not the landing folder
+of this machine; and a deliverer can replace a file while it is read.
 """
 
 from __future__ import annotations

@@ -89,8 +89,8 @@ def approve(
     However often it is repeated or killed, rows enter once: what entered has left the queue in the same publication.
 
     Args:
-        by_person: whether somebody decides it now; otherwise a contract does, by its `deep_restatement_days`, and no
-            decision is written down: the publication says who took the rows, and why.
+        by_person: whether a person decides now; otherwise a contract does, by its `deep_restatement_days`, and no
+            decision is recorded: the publication says who took the rows, and why.
 
     Returns:
         One result per raw table.
@@ -159,7 +159,7 @@ def _is_one_of(chosen: Collection[LateRows]) -> Column:
     by_arrival: dict[str, list[date]] = {}
     for rows in chosen:
         by_arrival.setdefault(rows.arrival, []).append(rows.day)
-    # As text: a date before the year 1000 is none to the JVM as Python writes it.
+    # As text: the JVM cannot read a date before the year 1000 as Python writes it.
     day = F.col(DAY).cast("string")
     parts = [(F.col("_arrival") == arrival) & day.isin(*map(str, days)) for arrival, days in by_arrival.items()]
     return reduce(lambda a, b: a | b, parts)
@@ -240,7 +240,7 @@ def withdraw(
         tables = list(standing_records(platform, paths))
         for table in tables:
             turns.enter_context(ingest_turn(platform, platform.catalogue[table], author))
-        # Somebody else may have withdrawn some before it was our turn; nothing else of them can have come meanwhile.
+        # Another process may have withdrawn some before our turn; nothing else can have changed.
         parts = {table: some for table, some in standing_records(platform, paths).items() if table in tables}
         snapshot = LakeSnapshot.now(platform)
         with new_stage(platform, tuple(parts)) as (publication, folders):
@@ -307,12 +307,12 @@ def _stage_markers(
             f"{contract.name} does not have the rows that were taken of {lost[0]}; nothing was withdrawn.",
             "Run `platform-assets ledger rebuild` and try again; if it stays so, restore the table from a backup.",
         )
-    # Days of later arrivals may have been told since of the versions that are now taken back.
+    # Days of later arrivals may have tombstones of the versions that are now withdrawn.
     held = {day for (day, _), rows in found.items() if rows}
     wide = days | within_reach(held, reach_of_moves(contract, snapshot))
     files = snapshot.files(contract.name)
     is_snapshot = contract.source is not None and contract.source.replaces == "table"
-    # Days with later records were told of deletes without their day, and of snapshots without a row of them, too.
+    # Days with later records have tombstones of deletes without a day, and of snapshots without their row, too.
     if is_snapshot or undated_files({day: files[day] for day in held}, contract):
         wide |= {day for day, record in snapshot.days(contract.name).items() if record.figures.get("tombstones")}
     raw = effective_raw_rows(spark, contract, wide, snapshot)

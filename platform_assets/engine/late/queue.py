@@ -46,7 +46,7 @@ _About = tuple[str, str, date]
 """Raw table, arrival and day."""
 
 _SMALL_DIGITS = 29
-"""Digits of an amount of which a billion have a sum of 38, the most there are."""
+"""Most digits of an amount: a billion of them have a sum of 38 digits, the limit."""
 
 
 class LateQueueError(PlatformError):
@@ -60,7 +60,7 @@ def late_queue(platform: Platform) -> tuple[LateRows, ...]:
 
 
 def late_counts(platform: Platform) -> dict[str, LateCounts]:
-    """Return how many rows of each raw table wait, without reading them where nobody decided about any."""
+    """Return how many rows of each raw table wait. Reads rows only if there are decisions about some."""
     now = platform.current_release()
     decisions = _decisions(platform, as_far_as_readable=True)
     refused = {decision.table for decision in decisions.values() if decision.kind == "refusal"}

@@ -1,4 +1,4 @@
-"""What is to be recomputed and why, from the ledger and the lake's log: no session is started.
+"""Find what to recompute and why, from the ledger and the lake's log, without a session.
 
 The only rows read are those of reference data whose content is new (`engine.state.reference_data`), once for each
 content.
@@ -55,7 +55,7 @@ from platform_assets.records.history import CIRCUIT, DayMark, DayRecord, Hold
 
 
 def table_states(snapshot: LakeSnapshot, tables: Collection[str] | None = None) -> TableStates:
-    """Return what is known of all tables, or of some, at the release and in the stage that a snapshot is."""
+    """Return the state of all tables, or of some, in a snapshot."""
     platform = snapshot.platform
     names = platform.catalogue.names if tables is None else tables
     contracts = [platform.catalogue[name] for name in names]
@@ -85,7 +85,7 @@ def states_around(
     forced: Collection[date] = (),
     accept: Collection[str] = (),
 ) -> tuple[TableStates, dict[date, DayState]]:
-    """Return the state of some days of one table, and what is known of it and of what it reads."""
+    """Return the states of some days of one table, and the state of the table and its inputs."""
     tables = table_states(snapshot, {contract.name, *(read.table for read in contract.inputs)})
     return tables, day_states(contract, days, tables, forced=forced, accept=accept)
 
@@ -97,7 +97,7 @@ def at_root_now(snapshot: LakeSnapshot, state: Blocked) -> Blocked:
 
 
 def look_at_all(snapshot: LakeSnapshot) -> tuple[TableStates, States]:
-    """Return what is known of all tables, and the state of every day of those with a transform.
+    """Return the state of all tables, and of every day of those with a transform.
 
     Days that are left out are up to date. Which days were not is kept, so that the next look is at these and at what
     happens until then, not at all history.
@@ -128,7 +128,7 @@ def begin_look(snapshot: LakeSnapshot) -> str:
 
 
 def keep_look(snapshot: LakeSnapshot, tables: TableStates, states: States, mark: str) -> None:
-    """Remember what was found, if it is not what is known already; where that fails, the next plan takes longer."""
+    """Cache a look, if it is new. If that fails, the next plan only takes longer."""
     found = open_days(snapshot.platform.catalogue, tables, {table: not_up_to_date(of) for table, of in states.items()})
     look = Look(
         last=snapshot.calendar.last,
@@ -148,7 +148,7 @@ def plan_steps(
     intakes: Collection[Intake] = (),
     snapshot: LakeSnapshot | None = None,
 ) -> Plan:
-    """Return what a refresh of what is asked for would do now; in a stage, on what the stage shows.
+    """Return what a refresh of the request would do now; in a stage, over its staged days.
 
     Raises:
         ProtectedDaysError: days are asked for that are protected.
@@ -176,11 +176,11 @@ def _without(reasons: Mapping[str, Mapping[date, Reasons]], days: Collection[dat
 
 @dataclass(frozen=True)
 class Outlook:
-    """What is stale now, and who takes it.
+    """Stale days now, and who recomputes them.
 
     Args:
         everything: what a person's refresh would do.
-        automatic: what the next run of a sensor or schedule would do; what is missing here waits for a person.
+        automatic: what the next run of a sensor or schedule would do; the rest waits for a person.
         changes: of contracts, since days were computed that are still there, by table.
     """
 
@@ -190,7 +190,7 @@ class Outlook:
 
 
 def outlook(platform: Platform, intakes: Collection[Intake] = ()) -> Outlook:
-    """Return what is stale now in all tables."""
+    """Return the stale days of all tables."""
     snapshot = LakeSnapshot.now(platform)
     tables, states = look_at_all(snapshot)
     past = past_of(snapshot, tables, states)
@@ -221,7 +221,7 @@ def past_of(snapshot: LakeSnapshot, tables: TableStates, states: States) -> Past
             for name, number in releases.items():
                 oldest[name] = min(oldest.get(name, number), number)
         for read in snapshot.platform.catalogue[table].inputs:
-            if not isinstance(read.window, AsOf):  # of which the views say what changed
+            if not isinstance(read.window, AsOf):  # views say what changed there
                 for span in union_read(read.window, computed, tables.calendar):
                     near.setdefault(read.table, set()).update(day_range(*span))
     revisions = {
@@ -254,7 +254,7 @@ def _views_at(
         if last <= number and table not in snapshot.staged.tables:
             views[number] = tables.views[table]
             continue
-        # What nobody can look up any more is as if nothing had been valid then, and so a reason.
+        # If it cannot be looked up any more, it counts as nothing valid then, and so as a reason.
         with suppress(BeyondWindowError):
             views[number] = view_of(table, LakeSnapshot(snapshot.platform, release(snapshot.platform.lake, number)))
     return views
@@ -266,7 +266,7 @@ def reasons_now(
     """Return why days of one table are to be computed; a day that is not stale was asked for.
 
     Args:
-        asked: those of them that were asked for whatever their state.
+        asked: those of them that were requested whatever their state.
     """
     tables, states = states_around(snapshot, contract, days)
     past = past_of(snapshot, tables, {contract.name: states})
@@ -277,7 +277,7 @@ def reasons_now(
 
 
 def still_to_do(snapshot: LakeSnapshot, step: PlannedStep, request: Request) -> LeftToDo:
-    """Return what is left to do on what is there by now."""
+    """Return the rest of a step in the current state."""
     _, states = states_around(snapshot, snapshot.platform.catalogue[step.table], step.days)
     return left_to_do(step, states, request)
 
@@ -341,7 +341,7 @@ def refuse_unsound(snapshot: LakeSnapshot, table: str, days: Collection[date], s
         if record is None:
             raise ScopeError(f"{table} of {day} was never computed, so there is nothing to carry over.", _WHOLE)
         if day in held:
-            raise ScopeError(f"{table} of {day} is held: nobody found all of it to be right.", _WHOLE)
+            raise ScopeError(f"{table} {day} is held, so its other rows cannot be carried over.", _WHOLE)
         if record.configuration != now:
             raise ScopeError(f"{table} of {day} was made under another contract than today's.", _WHOLE)
 

@@ -54,7 +54,7 @@ def view_of(table: str, snapshot: LakeSnapshot, content: str | None = None) -> V
         content: what its days hold, where that is known.
 
     Raises:
-        BeyondWindowError: nobody has looked at its content before, and its files may be deleted.
+        BeyondWindowError: its content was never cached, and its files may be deleted.
     """
     looks = snapshot.platform.ledger.looks
     content = content or _content(table, snapshot)
@@ -100,7 +100,7 @@ def _computed(
     key: Sequence[str],
     order: Sequence[str],
 ) -> View:
-    """Add up the hashes of all valid rows: a row adds its own on its day and takes away that of the one before.
+    """Sum the hashes of all valid rows: a row adds its hash on its day and subtracts the one before.
 
     MD5 of the values as text, since unlike DuckDB's own hash it is the same in every version of DuckDB.
     """
@@ -110,8 +110,8 @@ def _computed(
     files = {day: day_files for day, day_files in snapshot.files(table).items() if day in days}
     rows = rows_of_files(snapshot.platform.lake.table_path(table), files)
     texts = (f'"{name}"::VARCHAR' if name in rows.schema.names else "NULL" for name in columns)
-    # Names and lengths, so that two rows are one text only if they are one row, whatever the order of columns. Nothing
-    # for a null, so that a column that only some rows have yet says nothing about the others.
+    # Names and lengths, so that two rows have the same text only if they are equal, for any order of columns. Nothing
+    # for a null, so that a new column does not change older rows.
     values = " || ".join(
         f"coalesce('{name}=' || length({text}) || ':' || {text}, '')" for name, text in zip(columns, texts, strict=True)
     )

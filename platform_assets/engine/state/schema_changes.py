@@ -84,7 +84,7 @@ def refuse_what_tables_cannot_take(snapshot: LakeSnapshot, request: Request) -> 
 
 
 def takes_deliveries(snapshot: LakeSnapshot, contract: Contract) -> bool:
-    """Return whether a raw table on disk can take its contract's rows, and its readers can tell and order them."""
+    """Return whether a raw table on disk can take its contract's rows, and its readers can order them."""
     return not _unable(snapshot, contract)
 
 

@@ -140,7 +140,7 @@ def _contract_errors(
 def _rule_errors(spark: SparkSession, contract: Contract, source: Contract, errors: list[PlatformError]) -> None:
     raw = _empty(spark, source, is_raw=True)
     rules = contract.quarantine_rules
-    if _is_right(lambda: with_verdict(raw, rules, None)):  # the raw table's own condition is told there
+    if _is_right(lambda: with_verdict(raw, rules, None)):  # the raw table's own condition is reported there
         return
     for rule in rules:
         what = f"The rule {rule.name!r} of {contract.name} is no condition over {source.name}: {_shown(rule)}"
@@ -226,7 +226,7 @@ def _without_tolerance(
 
 
 def _is_right(describe: Callable[[], DataFrame]) -> bool:
-    """Return whether Spark can make sense of all of it; what it cannot, it tells by looking at the parts."""
+    """Return whether Spark can analyse all of it. If not, looking at the parts finds the mistake."""
     try:
         describe().schema  # noqa: B018
     except AnalysisException:
@@ -297,7 +297,7 @@ def analysed(platform: Platform, tables: Collection[str], spark: SparkOnDemand, 
 
     def session() -> SparkSession:
         given = spark()
-        raw = platform.catalogue.with_inputs(tables)  # what is taken for the tables is judged by conditions, too
+        raw = platform.catalogue.with_inputs(tables)  # deliveries for the tables are judged by conditions, too
         software = software_of(given)
         now = {
             contract.name: _verdict_on(platform, contract, software)

@@ -65,9 +65,8 @@ class Computed:
     Args:
         publication: whose folders it lies in; empty where there was nothing to compute.
         changes: the good days of the table, then those of its quarantine.
-        result: what became of every day, `published` being those of the changes.
-        over: holds of the other days, as they were known when these were computed; what somebody has held since, as a
-            rollback does, is not among them.
+        result: the outcome of every day, `published` being those of the changes.
+        over: holds of the other days, as known when these were computed; newer holds, as of a rollback, are left out.
         moves: whether records have moved between its days and others, so that it must be published on the release that
             it was computed over, or not at all.
         put_off: days that have to be computed with one of a later batch, each with that one; left out of everything
@@ -297,8 +296,8 @@ def accepted_checks(
 ) -> dict[date, frozenset[Check]]:
     """Return the checks whose findings count no more, by day.
 
-    What somebody accepted stays so where the same rows come of the same input: the day was computed again by force, or
-    by other code, and to hold it would serve nobody.
+    An accepted day stays accepted if the same input gives the same rows again, by force or by other code: holding it
+    again would help no one.
 
     Args:
         looked_at: the fingerprint of each day at which this person has looked.

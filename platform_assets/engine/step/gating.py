@@ -101,7 +101,7 @@ def judge(
         state: of the staged days, and what readers have of them.
         step_days: every day the same step computes, those it finds up to date apart; none is a measure for another.
         earlier: rows of the days that the step computed before these.
-        accept: checks of which a person accepts what would block, by day.
+        accept: checks whose blocking findings a person accepts, by day.
 
     Returns:
         What each check says, for every staged day.
@@ -190,7 +190,7 @@ def _rivals(staged: Staged) -> dict[date, tuple[Finding, ...]]:
 
 
 def _rivals_finding(contract: Contract, source: Contract, day: date, rivals: int, examples: Sequence[str]) -> Finding:
-    """Report the keys of a silver day whose version was settled by an order that nobody declared.
+    """Report the keys of a silver day whose version was decided by an undeclared order.
 
     Args:
         examples: a few of them with the files that their versions came in, sensitive values masked.
@@ -326,11 +326,11 @@ def _volume(staged: Staged, state: Readiness, step_days: Collection[date], earli
 def _losses(staged: Staged, state: Readiness, usual: Mapping[date, Interval | Undecided]) -> dict[date, Finding]:
     """Return a warning of each day that lost more than half of its rows, and not with those that it was made from.
 
-    What people withdrew is missed by nobody: of silver those rows are counted. What a table further down lost with its
-    inputs is told there, if it is to be told; it is taken to lose the same share as they did, which need not be so.
+    Withdrawn rows do not count as missing: for silver they are counted. A table further down is assumed to lose the
+    same share as its inputs, which need not be so.
 
     Args:
-        usual: what is usual for each staged day, or why nobody can say.
+        usual: the usual interval for each staged day, or why it is unknown.
     """
     contract, snapshot = staged.contract, staged.snapshot
     result: dict[date, Finding] = {}
@@ -385,7 +385,7 @@ def _settled(
     they had before a rollback, nothing is there to compare with: a person accepts them.
 
     Args:
-        accept: checks of which a person accepts what would block, by day: these sums have not drifted.
+        accept: checks whose blocking findings a person accepts, by day: these sums have not drifted.
     """
     contract, snapshot = staged.contract, staged.snapshot
     newest = _newest_arrival(snapshot, contract)
@@ -421,7 +421,7 @@ def _settled(
 
 
 def _rolled_back(snapshot: LakeSnapshot, contract: Contract, days: Collection[date]) -> list[date]:
-    """Return which of days that nobody has now were published once."""
+    """Return which of some days without content were published once."""
     if not days or not contract.settled:
         return []
     histories = snapshot.platform.ledger.histories(contract.name, days)

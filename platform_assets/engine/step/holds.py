@@ -1,4 +1,4 @@
-"""Holds: written down once days are published, lifted where nothing is refused any more, and told to whoever asks.
+"""Holds: written once days are published, lifted once nothing is refused any more, and explained.
 
 What fails without a verdict of a gate holds nothing, and is written down as a verdict like what gates refuse.
 """
@@ -42,17 +42,17 @@ _BY_MACHINE = ("OSError", "MemoryError", "Py4J", "Connection")
 def write_holds(
     snapshot: LakeSnapshot, holds: Collection[Hold], good: Mapping[str, Collection[date]], over: Iterable[Hold]
 ) -> tuple[Hold, ...]:
-    """Hold what gates refused, and lift what is over.
+    """Hold days that gates refused, and lift holds that are over.
 
-    What readers see of a day has passed its gates, or a person accepted it: so whoever publishes a day lifts whatever
-    gates hold of it by then, and whoever holds one looks afterwards whether others have published it since. Of the two
-    one always finds the other, in whatever order they come.
+    A published day has passed its gates, or a person accepted it. So a publisher lifts the gates' holds of its days,
+    and a process that writes a hold checks afterwards whether others have published the day since. One of the two
+    always finds the other, in any order.
 
     Args:
-        over: holds that were known when days turned out good, rollbacks that somebody overruled among them.
+        over: holds that were known when days turned out good, including overruled rollbacks.
 
     Returns:
-        Those of the holds that do not stay, since others published their days meanwhile.
+        The holds that do not stay, since others published their days in between.
     """
     ledger = snapshot.platform.ledger
     failpoint("gate.before_holds")
@@ -147,7 +147,7 @@ def refused_before(hold: Hold) -> Finding:
     """Return why a day stays held that is not tried again."""
     retry = "since neither what it reads nor its code has changed: correct one of them, or recompute it by force"
     if hold.lasts:
-        retry = f"whatever comes: {hold.overruled_by} lifts it"
+        retry = f"also with new input or code: {hold.overruled_by} lifts it"
     return Finding(
         check=cast("Check", hold.gate),
         day=hold.day,
@@ -164,10 +164,10 @@ class DeletedMeanwhileError(PlatformError):
 
 @contextmanager
 def deletion_explained(snapshot: LakeSnapshot, table: str) -> Iterator[None]:
-    """Turn Spark's error about a missing file into what it is, where history was cut behind what is being read.
+    """Explain Spark's error about a missing file if history was cut beyond the release that is read.
 
     Raises:
-        DeletedMeanwhileError: the snapshot's release is none any more whose files are all there.
+        DeletedMeanwhileError: files of the snapshot's release were deleted.
     """
     try:
         yield
@@ -178,7 +178,7 @@ def deletion_explained(snapshot: LakeSnapshot, table: str) -> Iterator[None]:
         is_erasure = horizon.cut.before == horizon.before
         by = f", by the erasure in publication {horizon.cut.publication}" if is_erasure else ""
         raise DeletedMeanwhileError(
-            f"What days of {table} were being computed from was deleted meanwhile{by}: files that only releases before "
+            f"Inputs of days of {table} were deleted while these were computed{by}: files that only releases before "
             f"{horizon.before} need, and release {snapshot.number} was read.",
-            "Nothing of it was published. Run the same again: it reads what is there now.",
+            "Nothing of it was published. Run the same again: it reads the current release.",
         ) from error

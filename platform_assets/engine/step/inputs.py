@@ -66,9 +66,9 @@ class Prepared:
         frame: its rows, not computed yet.
         clustered: each day lies in one Spark partition, or in as many as it is to have parts.
         parts: of each large day of silver.
-        quarantined: rows that broke a rule; None where there are none.
+        quarantined: rows that broke a rule; None without any.
         counts: for silver, by day: raw, withdrawn, quarantined, voided and expected rows, counted from the keys alone.
-        inputs: what its days are made from, by table, whatever the scope: for silver the raw rows that count, with all
+        inputs: all inputs of its days, by table, also outside the scope: for silver the raw rows that count, with all
             their versions.
         own_jobs: that the transform started while it described the rows.
     """
@@ -87,8 +87,8 @@ class StepInputs:
     """What days of a silver or gold table are made from, read at a snapshot.
 
     Args:
-        scope: of a gold table: keys whose rows alone are to be made.
-        parts: of each large day of what is read.
+        scope: for a gold table: keys whose rows alone are computed.
+        parts: of each large input day.
     """
 
     spark: SparkSession
@@ -135,7 +135,7 @@ class StepInputs:
         platform = self.snapshot.platform
         source, spans = platform.catalogue[read.table], union_read(read.window, days, self.snapshot.calendar)
         frame = _read(self.spark, source, spark_schema(source), spans, self.snapshot)
-        # Which row is valid on a day, others of its key tell
+        # Validity on a day depends on other rows of the key
         if self.scope is not None and not isinstance(read.window, AsOf):
             frame = frame.where(in_scope(self.contract, self.scope, source.column_names))
         frame = arranged(frame) if arranged else frame

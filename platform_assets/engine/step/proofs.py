@@ -1,10 +1,10 @@
 """What a transform proves before anything it made is published: that it reads what it declares, and repeats itself.
 
-The plan that is executed tells what it reads.
+The executed plan shows what it reads.
 
 A transform that reads the clock, draws random numbers, depends on the order of rows or looks at its neighbours' windows
-makes days that nobody can make again. Its plan is looked at first. Then one day is computed again: alone, and from the
-same rows in another order and partitioning, at once; only where that differs, apart, to tell why. What was computed for
+makes days that cannot be reproduced. Its plan is checked first. Then one day is computed again: alone, and from the
+same rows in another order and partitioning, at once; only if that differs, apart, to find why. What was computed for
 a single day has yet to show that it looks at no neighbours: whenever more days are computed together than ever by this
 code and contract, one is tried.
 """
@@ -42,7 +42,7 @@ class UndeclaredReadError(PlatformError):
 
 
 def files_read(contract: Contract, days: Collection[date], snapshot: LakeSnapshot, frame: DataFrame) -> FilesRead:
-    """Return how many files of which days of its inputs a step reads.
+    """Return how many files of each input day a step reads.
 
     Args:
         frame: their rows, not computed yet.
@@ -69,11 +69,11 @@ def files_read(contract: Contract, days: Collection[date], snapshot: LakeSnapsho
 
 
 def refuse_jobs_of_its_own(contract: Contract, jobs: int) -> None:
-    """Refuse a transform that computes while it describes its rows: nobody can bound that."""
+    """Refuse a transform that computes while it describes its rows: its reads cannot be bounded."""
     if jobs:
         raise UndeclaredReadError(
             f"The transform of {contract.name} started {jobs:,} Spark jobs of its own instead of describing its rows, "
-            "so that what it reads cannot be told; no day was published with it.",
+            "so that its reads are unknown; no day was published with it.",
             "Leave out collect, count, first, checkpoint and the like; give a pivot its values.",
         )
 

@@ -1,4 +1,4 @@
-"""Days of which only rows of some keys were computed: what is carried over, and what the whole of such a day is."""
+"""Days with only rows of some keys computed: the rows carried over, and the content of the whole day."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def with_scope(
 ) -> dict[date, DayContent]:
     """State of staged days as a whole what they are made from and by, only where that holds for the rest, too.
 
-    Of which keys rows were computed, every staged day says, so that nobody computes all of one that came out as it was.
+    Every staged day says whose rows were computed, so that a day that came out unchanged is not computed whole.
 
     Args:
         contents: as if all of each day had been computed.
@@ -94,13 +94,13 @@ def as_published(change: TableChange) -> TableChange:
 
 
 def refuse_scoped(staged: StagedDays, again: Mapping[str, Collection[date]]) -> None:
-    """Refuse to compute staged days again whose rest was carried over: somebody looked at just that."""
+    """Refuse to compute staged days again whose rest was carried over: a person reviewed just these."""
     for table, days in again.items():
         for day in sorted(days):
             content = staged.of(table).get(day)
             if content is not None and content.scope is not None:
                 raise ScopeError(
-                    f"{table} of {day}, of which only some keys were computed, or what it reads, is another one now.",
+                    f"{table} {day}, with only some keys computed, or one of its inputs has changed since.",
                     "Drop the stage and compute these keys again.",
                 )
 
@@ -108,7 +108,7 @@ def refuse_scoped(staged: StagedDays, again: Mapping[str, Collection[date]]) -> 
 def _not_separable(contract: Contract, scope: KeyScope, day: date, what: str) -> ScopeError:
     return ScopeError(
         f"{contract.name} of {day}, computed for {scope} alone, {what}; nothing was staged with it.",
-        f"Its contract promises in `separable_by` what is not so: leave {' and '.join(scope.columns)} out of it.",
+        f"`separable_by` in its contract is wrong: leave {' and '.join(scope.columns)} out of it.",
     )
 
 
@@ -136,7 +136,7 @@ def moved_keys(
     made_from: Mapping[date, str],
     snapshot: LakeSnapshot,
 ) -> dict[date, MovedKeys]:
-    """Return the days of which the rows of the keys and those that are carried over would contradict each other.
+    """Return the days whose computed and carried-over rows would contradict each other.
 
     Only days of an input that are others than those the rest was made from are read, and of them a few columns.
 

@@ -1,7 +1,7 @@
-"""A stage while it is filled: one release, and the days computed over it, which nobody else sees until it is published.
+"""A stage while it is filled: one release, and days computed over it, which no reader sees until it is published.
 
 Every step of a stage reads what the steps before it have staged. Publishing shows all of it at once. A stage lives as
-long as its process, unless somebody opened it by name (`operations.stages.stages`).
+long as its process, unless it is named (`operations.stages.stages`).
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Stage:
     """Days of several tables over one release.
 
     Args:
-        before: what lies in it already; by default nothing, over the current release.
-        keep: told whenever that changed.
+        before: its earlier content; by default nothing, over the current release.
+        keep: called whenever that changed.
     """
 
     def __init__(
@@ -95,8 +95,8 @@ class Stage:
     ) -> StepResult:
         """Compute days of one silver or gold table into the stage; as `refresh.recompute_step`, without publishing.
 
-        Only the `forced` of its days are computed whatever their state, and of all days only rows of a `scope`.
-        Days of the stage between which and those of the step records have moved are computed again with them.
+        The `forced` of its days are computed whatever their state, and of all days only rows of a `scope`. Staged days
+        that exchanged records with days of the step are computed again with them.
         `published` of the result are the days that the stage will publish.
 
         Args:
@@ -151,10 +151,9 @@ class Stage:
         return result
 
     def publish(self, spark: SparkOnDemand, progress: OnProgress = no_progress) -> int | None:
-        """Show everything at once, and write down what is held.
+        """Publish everything at once, and write the holds.
 
-        Days that somebody else published meanwhile, and those that read what is another one now, are computed again
-        first.
+        Days that others published in between, and days whose inputs changed, are computed again first.
 
         Returns:
             The number of the new release; None where no day came out good.
@@ -180,7 +179,7 @@ class Stage:
             for table, days in self._rebase(now).items():
                 self.again.setdefault(table, set()).update(days)
                 why = self.results[table].reasons if table in self.results else {}
-                # What somebody put back since they were asked for is not.
+                # Without days rolled back since the request.
                 wanted = set(days).difference(refused.get(table, ()))
                 asked = [day for day in wanted if "asked for" in why.get(day, ())]
                 self.step(spark, Step(table, days), progress, forced=asked)
@@ -234,7 +233,7 @@ class Stage:
         return replace(step, days=tuple(sorted({*step.days, *tied})))
 
     def _refused_since(self, table: str, now: LakeSnapshot) -> tuple[date, ...]:
-        """Staged days that somebody rolled back, or a gate refused, in just the content they have here.
+        """Return staged days whose very content was rolled back, or refused by a gate, since.
 
         Not through what was known when they were computed, and overruled then.
         """
@@ -251,7 +250,7 @@ class Stage:
         def over(day: date, content: DayContent) -> DayContent:
             there = live.get(day, ())
             base = {"base": tuple(file.path for file in there)}
-            # Compaction may have made other files of what is to stay.
+            # Compaction may have replaced files of the remaining rows.
             is_equal = content.keeps_files and day in records and records[day].digest == content.digest
             return content.model_copy(update=base | ({"files": there} if is_equal else {}))
 
@@ -284,10 +283,10 @@ def overtaken(
     changed: Mapping[str, Collection[date]],
     calendar: Calendar,
 ) -> dict[str, tuple[date, ...]]:
-    """Return the staged days that somebody published since, and those that read a day that changed, directly or not.
+    """Return the staged days that others published since, and those that read a changed day, directly or not.
 
     Args:
-        contracts: of all tables, inputs before what is made from them.
+        contracts: of all tables, inputs first.
         changed: days that others published since the stage's release, by table.
 
     Returns:

@@ -114,7 +114,7 @@ class Staged:
         return {**self.profile(day).rules, **rule_counts(tolerant, (self.counts or {}).get(day, {}))}
 
     def figures(self, day: date) -> dict[str, int]:
-        """Count what is published with a day: with how many it was computed, and what became of silver's raw rows."""
+        """Return a day's figures: with how many days it was computed, and for silver the outcome of raw rows."""
         together = {TOGETHER: len(self.profiles)}
         if self.counts is None:
             return together
@@ -153,7 +153,7 @@ def stage_days(
             more of them have to prove that they always come out the same. None where nothing is to be published.
         scope: keys whose rows alone are computed; those of all others are carried over from what the snapshot has.
         made_from: with a scope, the fingerprint that each of the days would get.
-        parts: of each large day of what is read; Sail makes none.
+        parts: of each large input day; Sail makes none.
         small: these are many days with few rows, as far as can be told.
         to_come: days that the step computes later.
     """
@@ -171,7 +171,7 @@ def stage_days(
     with values_explained(contract.name, days):
         inputs = StepInputs(session, contract, snapshot, scope, parts)
         prepared = inputs.prepare(days)
-        if together is not None:  # whatever is known of it: a version that is set by hand stays when the code does not
+        if together is not None:  # always: a version set by hand stays when the code changes
             refuse_what_cannot_repeat(contract, prepared.frame)
         frame, read = _planned(session, contract, days, snapshot, prepared)
         stage(frame, folder, clustered=prepared.clustered, parts=prepared.parts, small=small)
@@ -219,7 +219,7 @@ def _planned(
     snapshot: LakeSnapshot,
     prepared: Prepared,
 ) -> tuple[DataFrame, FilesRead]:
-    """Return what is to be staged, as its contract has it, and what it reads, as far as the session tells."""
+    """Return the rows to stage, with the contract's schema, and their reads, as far as the session knows."""
     schema = spark_schema(contract)
     made = as_spark_counts(session, prepared.frame, schema)
     check_columns(contract.name, made, schema)

@@ -28,7 +28,7 @@ from platform_assets.spark.tables.schemas import spark_schema
 
 
 class AcceptError(PlatformError):
-    """Somebody wanted to accept what cannot be true."""
+    """A person wanted to accept a finding that cannot be accepted."""
 
 
 LookedAt = Mapping[str, Mapping[date, str]]
@@ -42,8 +42,8 @@ class Work:
     Args:
         forced: days that are computed whatever their state.
         accept: checks whose findings a person has found to be true.
-        looked_at: of the days as made from this, by fingerprint; as what else they become meanwhile, nobody has.
-        replaces_schema: what the table has, where the contract has other columns; empty where it has the same.
+        looked_at: fingerprint at which the person looked at each day; the acceptance holds for that fingerprint only.
+        replaces_schema: the table's schema if the contract has other columns; else empty.
         all_days: whether the table can follow its contract only with all its days in one publication.
         scope: keys whose rows alone are computed; None for whole days.
         engine: that is to compute them, as far as it can.
@@ -112,7 +112,7 @@ def begin(
 
 
 def _sizes(snapshot: LakeSnapshot, contract: Contract) -> Mapping[date, int]:
-    """Bytes that a table's inputs have of every day; what windows read besides, all batches share."""
+    """Return the bytes of a table's inputs for every day; further days in windows are shared by all batches."""
     sizes: Counter[date] = Counter()
     for read in contract.inputs:
         for day, files in snapshot.files(read.table).items():

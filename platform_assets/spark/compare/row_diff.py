@@ -1,6 +1,6 @@
 """Compare two versions of some days, or two sides of a reconciliation: key by key, day by day, and by sums of columns.
 
-A side may be a golden copy: a folder or a file that somebody else wrote.
+A side may be a golden copy: a folder or a file of another program.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _FLOOR = Context(prec=100, rounding=ROUND_FLOOR)
 
 @dataclass(frozen=True)
 class Disagreement:
-    """One key of which two versions of a day have other rows.
+    """One key whose rows differ between two versions of a day.
 
     Args:
         rows: how many rows the left and the right version has of it.
@@ -180,8 +180,8 @@ _WHOLE = "decimal(38,0)"
 def day_changes(before: DataFrame, after: DataFrame, contract: Contract) -> dict[date, DayChange]:
     """Return rows added, removed and changed by key, and the sums of all amounts, of every day that either frame has.
 
-    Each frame has one row per key and day. An amount whose sum has no such type, before or after, is left out: what is
-    only shown stops nobody.
+    Each frame has one row per key and day. An amount whose sum does not fit the type, before or after, is left out: a
+    display must not fail.
     """
     names = amounts(contract)
     whole = {name for name in names if not contract.column(name).type.startswith("decimal")}
@@ -322,7 +322,7 @@ def golden_copy(spark: SparkSession, place: str, contract: Contract) -> DataFram
 
 @contextmanager
 def readable(sides: Collection[str], copies: Collection[str]) -> Iterator[None]:
-    """Explain as a `SideError` what Spark cannot read or compare, of sides of which some may be golden copies."""
+    """Raise a `SideError` if Spark cannot read or compare a side, which may be a golden copy."""
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
@@ -337,7 +337,7 @@ def readable(sides: Collection[str], copies: Collection[str]) -> Iterator[None]:
 
 
 def _typed(texts: DataFrame, place: str, contract: Contract) -> DataFrame:
-    """Return the fields of a CSV as the contract's types; refuse values of which anything would be lost."""
+    """Cast the fields of a CSV to the contract's types. Refuse values that would lose anything."""
     columns = [
         *(column for column in contract.columns if column.name in texts.columns),
         Column(DAY, "date", "The day."),
@@ -358,7 +358,7 @@ def _typed(texts: DataFrame, place: str, contract: Contract) -> DataFrame:
 
 
 def day_digests(rows: DataFrame, columns: Sequence[str]) -> dict[date, Digest]:
-    """Return what each day holds in some columns, whatever the order of its rows."""
+    """Return the digest of each day over some columns, for any order of rows."""
     figures = rows.groupBy(DAY).agg(F.expr("count(1) AS _rows"), *digest_sums(columns)).collect()
     return {row[DAY]: digest_of(row, row["_rows"]) for row in figures}
 

@@ -14,7 +14,7 @@ from platform_assets.contracts.files import date_pattern
 _SPARK_NAMES = {"long": "bigint"}
 _INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
 _CERTAIN = {"float": (2.0**24, 6), "double": (2.0**53, 15)}
-"""From where on it stands for several whole numbers, and how many digits it holds, whatever Java's version writes."""
+"""From which number on it stands for several whole numbers, and how many digits it holds in any version of Java."""
 _MICROSECONDS = {"s": "1000000BD", "ms": "1000BD", "us": "1BD", "ns": "0.001BD"}
 """In the units of epoch numbers."""
 _OFFSET = r" *(Z|UTC|GMT|[+-]\d{1,2}(:?\d{2}){0,2})"
@@ -26,8 +26,8 @@ _WHOLE = {
 }
 """What a text must look like so that nothing of its meaning is made up or left out.
 
-A moment has no parts of a microsecond, which Spark would cut off, and no abbreviation of a time zone, which Spark takes
-for one of several; a number is none as Java's programs write it (`1d`).
+A moment has no fractions of a microsecond, which Spark would cut off, and no abbreviation of a time zone, which is
+ambiguous. A number is not in Java's notation (`1d`).
 """
 _HAS_OFFSET = "RLIKE r':.*[ZCT+-]'"
 """Of a text that is whole: whether it says how far its clock is from UTC."""
@@ -136,7 +136,7 @@ def lost(given: str, came: str, column: Column) -> str:
         return f"{nothing} OR NOT (try_cast({got} AS {came}) <=> {given})"
     if column.digits and came not in _INTEGERS:
         text = _as_text(given, came)
-        # Most amounts have no more decimals than their column, which costs far less to tell.
+        # Most amounts have no more decimals than their column, which is far cheaper to check.
         decimals = f"(instr({text}, '.') = 0 OR length({text}) - instr({text}, '.') <= {column.digits[1]})"
         is_plain = f"{decimals} AND NOT ({_has_exponent(text)})"
         return f"{nothing} OR {got} IS NOT NULL AND NOT ({is_plain}) AND {_significant(text)} != {_significant(got)}"
@@ -149,7 +149,7 @@ def lost(given: str, came: str, column: Column) -> str:
         # Spark takes "2017" for the first of January, "10:05" for today and "1d" for one.
         return f"{nothing} OR NOT {given} RLIKE r'{_WHOLE[kind]}'{twice}" if kind in _WHOLE else nothing
     if kind == "long" and came in ("double", "float"):
-        # 2 to the 63rd, which is none, becomes the greatest there is, and that becomes 2 to the 63rd again.
+        # 2 to the 63rd is no long: it becomes the greatest long, which becomes 2 to the 63rd again.
         nothing = f"{nothing} OR {given} >= {2.0**63!r}D"
     if (kind in {"long", "int"} and came not in _INTEGERS) or kind == "date":
         return f"{nothing} OR {got} IS NOT NULL AND try_cast({got} AS {came}) != {given}"

@@ -1,6 +1,6 @@
 """Rows that did not get through: refused at parsing, quarantined by a rule, or of a key that was erased.
 
-Workers tell rows of erased keys by hashes, so that neither value nor secret is in a plan, a log or the UI.
+Workers recognise rows of erased keys by hashes, so that neither value nor secret is in a plan, a log or the UI.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def late_rows(parsed: DataFrame) -> DataFrame:
 
 
 _MOMENT = "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'"
-"""Spark leaves out what is less than a thousandth of a second; the time zone of all sessions is UTC."""
+"""Spark drops fractions of a millisecond; the time zone of all sessions is UTC."""
 
 _ESCAPED = {chr(n): f"\\u{n:04X}" for n in range(32)} | {
     "\b": r"\b", "\t": r"\t", "\n": r"\n", "\f": r"\f", "\r": r"\r",
@@ -111,7 +111,7 @@ def quarantined_rows(raw: DataFrame, columns: Sequence[str], rules: Sequence[Rul
 
 
 def is_refused() -> Column:
-    """Tell whether a row, as `parse` returns it, was refused."""
+    """Return whether a row, as `parse` returns it, was refused."""
     return F.isnull(DAY) & ~is_late() & (F.col("_kind") != ERASED)
 
 

@@ -1,4 +1,4 @@
-"""Rows of raw that nobody delivered: withdrawals take back an arrival, tombstones tell a day of versions on other days.
+"""Rows of raw that were not delivered: withdrawals take back an arrival; tombstones mark versions on other days.
 
 Raw keeps the rows of an arrival that was taken back or replaced; they count no more on the days of its marker.
 """
@@ -21,7 +21,7 @@ _ON = "_on"
 
 
 def is_undated(source: Contract) -> Column:
-    """Tell whether a raw row is a delete without event time.
+    """Return whether a raw row is a delete without event time.
 
     Such a delete is a void on the day it arrived. Which days it reaches follows from it and the records alone, so that
     it makes no difference which of them is taken first.
@@ -37,7 +37,7 @@ def reached_deletes(deletes: DataFrame, raw: DataFrame, source: Contract) -> Dat
 
 
 def takes(source: Contract, day: str) -> Column:
-    """Tell whether a raw table takes rows of the day in a column unasked, from what arrived on `_arrival_date`."""
+    """Return whether a raw table takes rows of a day without approval, if they arrived on `_arrival_date`."""
     is_taken = F.date_diff("_arrival_date", day).between(-source.ahead_days, source.restatement_window_days)
     for closed in source.protected:
         is_closed = F.col(day).between(F.lit(closed.first), F.lit(closed.last))
@@ -124,7 +124,7 @@ def with_withdrawn(
 
 
 def rows_taken_back(raw: DataFrame, arrivals: Collection[str]) -> dict[tuple[date, str], int]:
-    """On which days some arrivals have rows that count, and how many were delivered; tombstones are none of those."""
+    """Return the days on which some arrivals have rows that count, and how many were delivered, without tombstones."""
     per_arrival = raw.where(F.col("_arrival").isin(*arrivals)).groupBy(DAY, "_arrival")
     return {
         (row[DAY], row["_arrival"]): row["rows"]
@@ -155,7 +155,7 @@ def _is_delivered() -> Column:
 
 
 VERSION = ("_arrival", "_place", "_row_hash")
-"""What tells a delivery of a version of a key from the others; rows that are `versions.identified` have it."""
+"""Identify a delivery of a version of a key; rows from `versions.identified` have these columns."""
 
 _LOSER = "_loser"
 
@@ -171,20 +171,20 @@ def tombstones(
     """Return a tombstone for every version of a key that may be newer than the oldest one of another day, on that day.
 
     A tombstone is the version itself, fields and all: whether it keeps the rules, and so takes the record away from the
-    day, is for whoever computes the day to say, by the rules of then. It comes from the version's own arrival, so that
+    day, is decided when the day is computed, by the rules of then. It has the version's own arrival, so that
     it goes when that is withdrawn. Days are compared two by two and only within `moves_within_days` of each other, and
     by the declared columns alone, so that the outcome does not depend on the order in which versions arrive: of those
-    that are equal in them each is told to the other's day, and whoever computes the days knows all of the order.
+    that are equal in them each gets a tombstone on the other's day, and computing the days uses the whole order.
 
     Args:
         arriving: raw rows being ingested.
         present: raw rows already there that count, without tombstones, of every day within reach; None where there are
             none. Among themselves they have been compared.
-        keep: holds what is read several times, as long as the tombstones are not staged.
+        keep: caches frames that are read several times, until the tombstones are staged.
         few: there are at most `MOST_BROADCAST` arriving rows, so that those present need not be shuffled to be found.
 
     Returns:
-        Raw rows of kind tombstone, on the days that they tell; None where no key lies on two days.
+        Raw rows of kind tombstone, on the days that they mark; None if no key is on two days.
     """
     key = source.key
     has_day = F.isnotnull(source.event_time or DAY)  # a delete without event time moves no record
@@ -210,7 +210,7 @@ def tombstones(
     winners = [row[DAY] for row in told.select(DAY).distinct().collect()]
     if not winners:
         return None
-    # Of many rows the whole ones have been read; where few arrive, most days that lie near have nothing to tell.
+    # For many rows the whole ones have been read. If few arrive, most near days have no tombstones.
     whole = versions.where(F.col(DAY).isin(winners)) if few else lying
     newer = whole.drop("_new").join(F.broadcast(told) if few_move else told, [DAY, *key, *VERSION])
     return (
@@ -222,7 +222,7 @@ def tombstones(
 
 
 def _told(lying: DataFrame, source: Contract) -> DataFrame:
-    """Return which versions have to be told to which other days, `_loser`, and have not been before."""
+    """Return the versions that need a tombstone on another day, `_loser`, and have none yet."""
     key, order = source.key, F.struct(F.lit(0), *source.versioned_by)
     oldest = lying.groupBy(*key, F.col(DAY).alias(_LOSER)).agg(
         F.min(order).alias("_oldest"),

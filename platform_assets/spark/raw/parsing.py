@@ -1,4 +1,4 @@
-"""Landed files as typed rows: what can enter raw, and what is refused with its reason.
+"""Landed files as typed rows: rows that can enter raw, and refused rows with their reasons.
 
 Text is never guessed: every field is cast to the contract's type, and a field that does not fit refuses its row.
 Nothing here knows today's date: what becomes of a row follows from the row, the date it arrived, and the contract.
@@ -38,7 +38,7 @@ _AS_DATED: Mapping[str, date] = {}
 _PARTS_IN_TASK = 1024
 
 _PATTERN = re.compile(r"[\\{}\[\]*?]")
-"""What is not taken literally in a path, unless there is a backslash before it."""
+"""Special characters in a path, unless there is a backslash before them."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _read(spark: SparkSession, layout: Layout, contract: Contract) -> DataFrame:
             fields = [_named(name) for name in frame.columns]
             broken = F.when(F.isnotnull(_LINE), F.lit(f"not {len(layout.columns)} fields"))
             if layout.copied:
-                # Of a record that is marked as broken: what is wrong with it, and its line as delivered
+                # For a record that is marked as broken: its problem, and its line as delivered
                 is_marked = F.startswith(fields[0], F.lit(BROKEN))
                 fault, line = (F.split_part(fields[0], F.lit(BROKEN), F.lit(part)) for part in (2, 3))
                 broken = F.when(is_marked, fault).otherwise(broken)
@@ -157,8 +157,8 @@ def _json_fields(lines: DataFrame, layout: Layout) -> DataFrame:
     fields = lines.withColumn("_fields", F.from_json(_LINE, text, options)).select(
         "_fields.*", _LINE, _WHOLE, "_file_path", PLACE
     )
-    # Spark reads the first object of a line and forgets the rest: a line of which a brace is not the end is looked at
-    # once more, as all but the last item of an array.
+    # Spark reads the first object of a line and drops the rest: a line that does not end with a brace is checked once
+    # more, as all but the last item of an array.
     more = F.instr(_LINE, "}") < F.length(F.rtrim(_LINE))
     is_single = F.json_array_length(F.concat(F.lit("["), _LINE, F.lit(",0]"))) == 2
     fields = fields.withColumn("_names", F.json_object_keys(_LINE))
@@ -300,10 +300,10 @@ def _refusal(types: Mapping[str, str], losses: Mapping[str, str], layout: Layout
 
 
 def _in_years(contract: Contract) -> dict[str, str]:
-    """Return whether a moment lies in the years 1 to 9999, or is none, for each column of moments.
+    """Return, for each column of moments, whether one is null or in the years 1 to 9999.
 
-    There are no others for whoever computes with them: Python, Delta's partitions, the ledger. Spark has many more, and
-    already one as a bound of a staged file, though its row was refused, has the writer of Delta's log end its process.
+    Python, Delta's partitions and the ledger have no others. Spark has many more; even as a bound of a staged file
+    whose row was refused, one would end the process that writes Delta's log.
     """
     kinds = {column.name: column.type for column in contract.columns if column.type in YEARS}
     is_in = {name: f"coalesce(`{name}` BETWEEN {YEARS[kind]}, true)" for name, kind in kinds.items()}
@@ -359,7 +359,7 @@ def _raw_columns(typed: DataFrame, layout: Layout, contract: Contract) -> list[C
 
 
 _MOST_NESTED = 100
-"""How deep lists and objects may lie in each other within a line of which a value is read anew."""
+"""Deepest nesting of lists and objects in a line with a value that is read again."""
 
 _A_DOUBLE = r'(-?\d+\.(0|\d*[1-9])(E-?\d+)?|"-?Infinity")'
 """What Spark makes of a JSON number with a fraction or an exponent."""
@@ -402,7 +402,7 @@ def with_delivered_values(fields: DataFrame, line: str, contract: Contract) -> D
 
 
 def _may_be_other(contract: Contract, line: str) -> str:
-    """Return whether a field as Spark reads it may be another text than the delivered one, where its column may tell.
+    """Return whether Spark may have read a field as another text than the delivered one, in a way that matters.
 
     All fields of a kind are looked at as one text, each between two marks: this takes a tenth of the code that Spark
     makes for a condition on each, of which Java would compile nothing.

@@ -2,11 +2,11 @@
 
 The order of the versions of a key, the most significant first: the columns that the contract declares, the arrival
 date, a void before a record, the source's own order of files, the row's place in its file. All of it is a property of
-what was delivered, never of when or how it was ingested. Only versions that keep the rules are in it, whatever day they
-lie on; a void says nothing that a rule could be about. docs/versions.md has an example of each.
+the delivery, never of when or how it was ingested. Only versions that keep the rules count, on any day; rules do not
+apply to a void. docs/versions.md has an example of each.
 
 A rule is about a delivered record: it sees the columns of the raw contract and the day of the event, and nothing that
-the platform has added. A tombstone is judged as the version that it tells, which lies on another day.
+the platform has added. A tombstone is judged as the version that it stands for, which is on another day.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def in_order(
 def greatest_versions(
     raw: DataFrame, source: Contract, parts: Mapping[date, int] = NO_PARTS, *, heavy: bool = False
 ) -> DataFrame:
-    """Return the greatest version of each key and day, whatever its kind; each day, or part, in one Spark partition.
+    """Return the greatest version of each key and day, of any kind; each day, or part, in one Spark partition.
 
     Args:
         raw: rows that count, `in_order`.
@@ -127,7 +127,7 @@ def greatest_versions(
 
 
 def superseded_rows(good: DataFrame, source: Contract) -> DataFrame:
-    """Return the rows of each day of which another version of their key counts, with the arrival that brought that one.
+    """Return the rows of each day that another version of their key replaced, with the arrival of that version.
 
     Of rows that count and keep the rules, `in_order`.
     """
@@ -167,8 +167,8 @@ def row_balances(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> dic
             judge, and how many of these break them.
 
     Returns:
-        By day: `raw` rows, `quarantined` rows, `voided` keys, the `expected` rows that stay, all `keys`, those of which
-        no version is good, `keys_quarantined`, those whose version is not settled by what is declared, `rivals`, and
+        By day: `raw` rows, `quarantined` rows, `voided` keys, the `expected` rows that stay, all `keys`, those without
+        a good version, `keys_quarantined`, those whose version the declared order does not decide, `rivals`, and
         how many versions a key has at most, `most_versions`. Counted from the keys and versions alone and independently
         of `greatest_versions`, so that the two can be held against each other.
     """
@@ -263,7 +263,7 @@ def _per_key(judged: DataFrame, source: Contract, of_rules: Sequence[str]) -> Da
 
 
 def rivals(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> DataFrame:
-    """Return the keys of each day whose version is not settled by what is declared, with the `_files` of their rows."""
+    """Return the keys of each day whose version the declared order does not decide, with the `_files` of their rows."""
     tops = _tops(with_verdict(raw, rules, source.void_condition), source)
     return tops.where("_top._rivals").select(DAY, *source.key, F.col("_top._files").alias("_files"))
 
@@ -315,7 +315,7 @@ def with_verdict(raw: DataFrame, rules: Sequence[Rule], voided: str | None, coun
 
 
 def is_void(voided: str | None) -> Column:
-    """Return whether a row withdraws its key; of a tombstone, whether the version that it tells does."""
+    """Return whether a row withdraws its key; for a tombstone, whether the version that it stands for does."""
     return F.coalesce(F.expr(voided), F.lit(False)) if voided else F.lit(False)
 
 

@@ -1,8 +1,8 @@
 """The process of a Sail server: reached by its owner alone, within its memory, and never longer than its parent.
 
-Sail listens at a port and asks nobody who he is. So it gets a network of its own, in which there is nobody else, and is
-reached through a socket in a folder that only its owner may enter. Started by `server.start_server` and by nobody else;
-it imports nothing of ours, so that it is there in a moment.
+Sail listens at a port without authentication. So it gets an empty network of its own, and is reached through a socket
+in a folder that only its owner may enter. Only `server.start_server` starts it. It imports no other module of ours, so
+that it starts at once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LOOKS_EVERY_S = 0.2
 
 
 def serve(limit_bytes: int) -> None:
-    """Serve until standard input ends, which it does with whoever started this, however that ends.
+    """Serve until standard input ends, which it does when the starting process ends in any way.
 
     Args:
         limit_bytes: of memory; with more the process ends. The system's own limit counts what was ever asked for, also
@@ -46,7 +46,7 @@ def serve(limit_bytes: int) -> None:
         asyncio.run(_relay(Path(folder) / "socket", server.listening_address[1], limit_bytes))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        os._exit(0)  # whatever it is at: nobody waits for the answer
+        os._exit(0)  # even in the middle of work: no process waits for the answer
 
 
 def _into_own_network() -> None:

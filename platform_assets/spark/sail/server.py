@@ -25,13 +25,13 @@ _STARTS_WITHIN_S = 60.0
 _ENDS_WITHIN_S = 5.0
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _POOL_SHARE = 0.6
-"""Of the limit, for what queries put aside; the rest is for what nobody counts, as buffers of files and of answers."""
+"""Share of the limit for queries' memory; the rest is for uncounted memory, such as buffers of files and answers."""
 _MEMORY = {
     # First come, first served, and nothing on disk: a shuffle that has to put rows aside there stands still for ever
     # (apache/datafusion#24883), and of a share for each of its parts a year's days get too little
     "SAIL_RUNTIME__MEMORY_POOL__TYPE": "greedy",
     "SAIL_RUNTIME__TEMPORARY_FILES__MAX_SIZE": "0",
-    # At once its allocator gives back what is not used: after a tenth of a second, a year left 1.7 GiB of it behind
+    # Its allocator gives unused memory back at once: with the default of 0.1 s a year left 1.7 GiB behind
     "MIMALLOC_PURGE_DELAY": "0",
 }
 _READ_SHARE = 1 / 128
@@ -92,7 +92,7 @@ def start_server(settings: Settings) -> SailServer:
     """Start a server of one's own.
 
     No other user of the machine, and no process but through the socket, can reach it. It ends when this process ends,
-    in whatever way, because it reads from a pipe whose other end nobody else has.
+    in any way, because it reads from a pipe whose other end only this process has.
     """
     if find_spec("pysail") is None:
         raise SailError(
@@ -166,7 +166,7 @@ _log = getLogger(__name__)
 def ended_at_standstill(server: SailServer, standstill_s: float = STANDSTILL_S) -> Iterator[None]:
     """Kill the server, while this is open, once it took hardly any processor time for a while.
 
-    Whoever waits for its answer then hears that it is gone.
+    A caller that waits for its answer then learns that it is gone.
     """
     done = Event()
     watch = Thread(target=_watch, args=(server, standstill_s, done), daemon=True)

@@ -1,7 +1,7 @@
 """A session of Sail beside one of Spark, in one process: one at a time, and gone when it is stopped.
 
-PySpark asks a variable of the environment whether a function makes a column of Spark Connect or of a JVM. It is set as
-long as Sail computes, and by nobody else.
+PySpark asks a variable of the environment whether a function makes a column of Spark Connect or of a JVM. Only this
+module sets it, while Sail computes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MEMORY = re.compile(
 )
 GONE = re.compile(r"StatusCode\.UNAVAILABLE|\[RETRIES_EXCEEDED\]")
 _RETRIES, _LONGEST_PAUSE_MS = 4, 500
-"""Of a server on this machine: one that is gone is told after a second or two."""
+"""For a server on this machine: a dead one is noticed after a second or two."""
 
 
 class _Running(NamedTuple):
@@ -109,10 +109,10 @@ def _connect(server: SailServer) -> SparkSession:
             f"PLATFORM_ENGINE=sail needs packages that are not installed: {error}.",
             "Install them: uv sync --inexact --extra sail.",
         ) from error
-    warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # it is told as what it means
+    warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # it is reported by its cause
 
     class Channel(ChannelBuilder):
-        """To a socket in a folder that only its owner may enter; nobody listens at a port of this machine."""
+        """Connects to a socket in a folder that only its owner may enter, not to a port of this machine."""
 
         @property
         def host(self) -> str:

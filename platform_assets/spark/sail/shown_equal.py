@@ -1,4 +1,4 @@
-"""Refuse to Sail whatever was not shown to come out as Spark computes it, by the plan that Spark makes of a table.
+"""Refuse to Sail any table whose Spark plan has operations that were not shown to give equal results.
 
 `shown_equal.json` has every expression and operator, with the types of its arguments, that both engines computed alike
 on odd values. `uv run poe engines` writes it.

@@ -1,11 +1,11 @@
 """The class archive: classes of Spark and Delta, parsed once and mapped into every later JVM (AppCDS).
 
 The first session of an installation records which classes it loads, and its JVM writes them to a file beside the jars
-when it ends. That takes some fifteen seconds of one core, so nobody waits for it: the session's process can be gone
-meanwhile. Later sessions map the file and start about a third faster.
+when it ends. That takes some fifteen seconds of one core, after the session's process may have ended. Later sessions
+map the file and start about a third faster.
 
-Its sha256 is noted beside it when it is taken into use, and looked at before every start, as that of the jars is: an
-archive that is not as it was noted, or that another user could have written, is not used.
+Its sha256 is recorded beside it at first use, and checked before every start, as for the jars. A changed archive, or
+one that another user could have written, is not used.
 
 Nothing depends on it. A JVM that cannot use the archive starts without it, and one that does not even start with it is
 started again without.

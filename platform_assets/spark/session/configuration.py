@@ -1,4 +1,4 @@
-"""Configure a session: what it is told at its start, for its store too, how a JVM told the same is known; look at one.
+"""Configure a session: its settings, also for its store; recognise a JVM with equal settings; inspect a session.
 
 Credentials are not among the settings made here: Hadoop finds them in the environment, or asks the machine.
 """
@@ -38,7 +38,7 @@ TUNING: Mapping[str, str] = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Screens and ports nobody asked for
+    # No unwanted screens and ports
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     # The log of a year is some hundred files: one task reads it faster than fifty
@@ -50,7 +50,7 @@ TUNING: Mapping[str, str] = {
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     "spark.sql.files.openCostInBytes": "131072",
     "spark.sql.parquet.compression.codec": "zstd",
-    # Rows that a task holds at once, of which each may be as long as a line: 4,096 by itself, which are no faster
+    # Rows that a task holds at once, each as long as a line: the default of 4,096 is no faster
     "spark.sql.parquet.columnarReaderBatchSize": "256",
     # After how many rows a writer looks for the first time how long they are; by itself it holds a hundred
     "spark.hadoop.parquet.page.size.row.check.min": "4",
@@ -59,7 +59,7 @@ TUNING: Mapping[str, str] = {
     "spark.sql.codegen.cache.maxEntries": "1000",
     # Java compiles no method of more bytes, and what parses and judges a file has 30,000: Spark cuts such code
     "spark.sql.codegen.hugeMethodLimit": "8000",
-    # On a cluster, where Spark plans while it works: of what is kept, it made 200 tasks of however few rows
+    # On a cluster, where Spark plans while it works, it made 200 tasks of any cached rows
     "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
 }
 """Configuration of every session; `spark_conf` of the settings wins over it, where that is free to choose."""
@@ -116,7 +116,7 @@ def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
     conf = dict(TUNING) | {
         "spark.sql.warehouse.dir": for_hadoop(str(settings.state / "spark-warehouse")),
         "spark.log.level": settings.log_level,
-        # Hadoop sets modes by itself, whatever the process's own umask is
+        # Hadoop sets modes itself, regardless of the process's umask
         "spark.hadoop.fs.permissions.umask-mode": f"{settings.access.umask:03o}",
     }
     if computes_here(settings):
@@ -199,7 +199,7 @@ def of_azure(environ: Mapping[str, str]) -> dict[str, str]:
         "spark.hadoop.fs.azure.account.auth.type": "SharedKey",
         # Hadoop looks there when it needs it: no setting, and so no log, holds the key
         "spark.hadoop.fs.azure.account.key": "${env.AZURE_STORAGE_ACCOUNT_KEY}",
-        # Each file is renamed once, when its task is done; nobody looks at a stage before its job is. Renaming folders
+        # Each file is renamed once, when its task is done; a stage is not read before its job is. Renaming folders
         # when the job is done fails where a store lists a folder beside the object that says it is one. Hadoop's own
         # committer for Azure asks for the name of a job before Spark 4.2 gives it one.
         "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
@@ -232,7 +232,7 @@ def of_s3(environ: Mapping[str, str]) -> dict[str, str]:
         "spark.sql.parquet.output.committer.class": (
             "org.apache.spark.internal.io.cloud.BindingParquetOutputCommitter"
         ),
-        # What is staged has names that nobody else uses, and was never there before: nothing has to be looked up first
+        # Staged files have unique new names: nothing has to be looked up first
         "spark.hadoop.fs.s3a.create.performance": "true",
         "spark.hadoop.fs.s3a.performance.flags": "create,mkdir",
         "spark.hadoop.fs.s3a.fast.upload.buffer": "bytebuffer",
@@ -269,12 +269,12 @@ def refuse_other_settings(spark: SparkSession) -> None:
 
 
 def _set_in(spark: SparkSession) -> dict[str, str]:
-    """Return the settings that somebody set, of those that are looked at."""
+    """Return the explicitly set ones of the inspected settings."""
     conf = cast("Any", spark.conf)
     if hasattr(conf, "_jconf"):
-        # As one text: a map would be asked for each of its entries, of which Java has a hundred.
+        # As one text: a map would need a call for each of its hundred entries.
         return dict(_SET.findall(conf._jconf.getAllAsJava().toString()))
-    # A server's others are its owner's: how its JVM starts, what it tells a store
+    # A server's other settings are its owner's: how its JVM starts, how it reaches a store
     return {name: value for name, value in conf.getAll.items() if name.startswith("spark.sql.") or name in _BESIDES}
 
 
@@ -288,7 +288,7 @@ def _default(spark: SparkSession, name: str) -> str | None:
 def software_of(spark: SparkSession) -> dict[str, str]:
     """Return the version of Spark that a session computes with, and of Delta, unless a Connect server hides that.
 
-    Of Sail its own, and that of Spark which it says it is like.
+    For Sail its own version, and the version of Spark that it follows.
     """
     if is_sail(spark):
         return {"sail": version("pysail"), "spark": spark.version}

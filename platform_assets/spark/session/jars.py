@@ -1,7 +1,7 @@
 """Jars that Spark needs: resolved once by its own Ivy, afterwards local files known by their sha256.
 
-A session start that asks a registry for its jars depends on the network and on whatever half-filled caches lie in the
-user's home. So Ivy runs by itself (no Spark, about a second), with settings and cache of its own, and what it brings
+A session start that asks a registry for its jars depends on the network and on half-filled caches in the user's
+home. So Ivy runs by itself (no Spark, about a second), with settings and cache of its own, and what it brings
 must be the files this version of the platform was tested with.
 """
 
@@ -94,7 +94,7 @@ def needed(settings: Settings) -> tuple[Jar, ...]:
 
 
 def faults(folder: Path, jars: tuple[Jar, ...]) -> tuple[str, ...]:
-    """Return what is wrong with a folder of jars, one sentence each; nothing when it can be used."""
+    """Return the problems of a folder of jars, one sentence each; empty if it can be used."""
     problems = []
     for jar in jars:
         path = folder / jar.file
@@ -160,7 +160,7 @@ def _resolve(settings: Settings, java: Java, jars: tuple[Jar, ...]) -> None:
 
 
 def _run_ivy(settings: Settings, java: Java, scratch: Path, brought: Path, jars: tuple[Jar, ...]) -> str | None:
-    """Run Ivy; what to tell a person when it failed."""
+    """Run Ivy. Return the reason for a person if it failed."""
     (scratch / "settings.xml").write_text(_IVY_SETTINGS.format(cache=scratch / "cache"))
     (scratch / "ivy.xml").write_text(_IVY_MODULE.format(dependencies="".join(_dependency(jar) for jar in jars)))
     ivy_settings = settings.spark_conf.get("spark.jars.ivySettings", str(scratch / "settings.xml"))

@@ -1,7 +1,7 @@
 """What a JVM starts from: Java, variables of the environment, and the log that it writes.
 
-Which Spark there is, where it computes and what it is told stands in settings. Whoever has another Spark on the machine
-has variables that say otherwise.
+Settings say which Spark is used, where it computes and how it is configured. A machine with another Spark may have
+variables that say otherwise.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HOW_TO_GET_IT = (
     "openjdk@17) and put it on PATH, or point JAVA_HOME at it."
 )
 MORE_OPTIONS, WINNING_OPTIONS = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS"), "_JAVA_OPTIONS"
-"""Variables in which it finds options besides those of its command line, and the one that would win over that."""
+"""Variables with more options for Java, and the one that overrides its command line."""
 _SAYS_NOTHING = re.compile(r"(?:NOTE: )?Picked up |Error: (?:A fatal exception|Could not create the Java Virtual)")
 _ANSWER_WITHIN_S = 60
 
@@ -74,7 +74,7 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
     build = "\n".join(_words(done.stderr))
     version = _version(build)
     if version is None:
-        raise JavaError(f"{executable} does not tell its version: {build[:200]!r}.", _HOW_TO_GET_IT)
+        raise JavaError(f"{executable} does not print its version: {build[:200]!r}.", _HOW_TO_GET_IT)
     first, *rest = re.findall(r"\d+", version)
     major = int(rest[0]) if first == "1" and rest else int(first)
     if not OLDEST <= major <= NEWEST:
@@ -133,7 +133,7 @@ _OF_ANOTHER_SPARK = (
 )
 """By which a JVM gets classes, defaults and options of another Spark, or such that win over its command line's."""
 HADOOP_FOLDERS = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
-"""Folders of a cluster's settings of Hadoop; some change what is read, as the longest line that is not left out."""
+"""Folders of a cluster's Hadoop settings; some change what is read, such as the longest line."""
 _PYTHON = "PYSPARK_PYTHON"
 _CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
 
@@ -159,7 +159,7 @@ def only_as_settings_say(*, by_connect: bool, is_here: bool) -> Iterator[None]:
 def environment_of_jvm() -> Iterator[None]:
     """Set what a JVM starts with: the Spark that is installed with the platform, and no defaults but ours.
 
-    One malloc arena per thread is memory nobody uses; a choice of the user's stays. And where the locale knows no
+    One malloc arena per thread wastes memory; a choice of the user's stays. And where the locale knows no
     letters but those of ASCII, as under cron, Java cannot open a file named with others. So it is, too, with one that
     is not installed, as in a container to which `LC_ALL` came along from elsewhere.
     """

@@ -5,8 +5,7 @@ the class archive is written, and the next session of the process gets the setti
 
 What it needs only while it lives (shuffled rows) Spark would put into the system's folder for temporary files, where it
 stays for ever once a JVM was killed. Here each JVM has a folder in the state folder, with a lock beside it that the
-operating system holds for exactly as long as the JVM lives. Whoever starts the next one removes the folders whose locks
-are free.
+operating system holds for exactly as long as the JVM lives. The next start removes the folders whose locks are free.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ _BY_SHORT_NAMES = ("functions", "PythonUtils")
 
 
 class _KnownClass(JavaClass):
-    """A class of Java's of which each method is looked up once."""
+    """A class of Java's whose methods are looked up once each."""
 
     def __getattr__(self, name: str) -> Any:
         member = super().__getattr__(name)
@@ -140,7 +139,7 @@ def start_jvm(settings: Settings, class_path: tuple[Path, ...], archive: ClassAr
 def end_jvm() -> None:
     """End the JVM of this process, if there is one.
 
-    The one that records the class archive is told to end and left to it: it has some seconds of writing to do.
+    A JVM that records the class archive is asked to end and not waited for: it writes for some seconds.
     """
     gateway = SparkContext._gateway
     if gateway is None:
@@ -177,7 +176,7 @@ def options_beside(given: str, environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def kill_jvm() -> None:
-    """End the JVM of this process without asking it; whoever waits for an answer of it gets an error."""
+    """End the JVM of this process at once. A thread that waits for its answer gets an error."""
     process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
     if process is not None:
         process.kill()
@@ -204,7 +203,7 @@ def _launch(
     options = (*options_beside(given, os.environ), *more_options, given)
     conf.set("spark.driver.extraJavaOptions", " ".join(filter(None, options)))
     popen: dict[str, object] = {"pass_fds": tuple(lock for lock in inherited if lock is not None)}
-    popen["umask"] = settings.access.umask  # also in somebody's notebook, whose own files are as they were
+    popen["umask"] = settings.access.umask  # also in a notebook, without changing the notebook's own files
     with log_file(settings).open("ab") as log, environment_of_jvm():
         try:
             gateway: JavaGateway = launch_gateway(conf, popen | {"stdout": log, "stderr": log})
@@ -238,7 +237,7 @@ class Scratch:
 
     @property
     def jvm_option(self) -> str:
-        """Return what tells the JVM where to put its own files."""
+        """Return the JVM's option for the folder of its own files."""
         return f'"-Djava.io.tmpdir={self.folder.resolve()}"'
 
     def remove(self) -> None:
@@ -278,8 +277,8 @@ def _taken(every: Path, mode: int) -> Scratch:
     while True:
         folder = every / f"{os.getpid()}-{token_hex(4)}"
         lock = os.open(_lock_of(folder), os.O_RDWR | os.O_CREAT | os.O_EXCL, mode & 0o666)
-        if _take(lock) and _lock_of(folder).exists():  # or somebody took it for a dead one's before it was held
-            if "," in str(folder):  # which to Spark is the end of a folder's name
+        if _take(lock) and _lock_of(folder).exists():  # or another process removed it before that
+            if "," in str(folder):  # which ends a folder's name for Spark
                 folder.symlink_to(mkdtemp(prefix="platform-assets-"))
             else:
                 make_folder(folder, mode)

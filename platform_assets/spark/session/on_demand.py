@@ -37,7 +37,7 @@ class TimedSpark:
 def running_jobs() -> Mapping[int, Tasks]:
     """Return the tasks of every running job, by its number; nothing where Spark is idle, remote, not started or ending.
 
-    Numbers only grow: from them whoever asks again and again tells how many jobs have ended meanwhile.
+    Numbers only grow, so that a caller can count the jobs that ended between two calls.
     """
     context = SparkContext._active_spark_context
     if context is None:
@@ -50,7 +50,7 @@ def running_jobs() -> Mapping[int, Tasks]:
             stages = [info for stage in (job.stageIds if job else ()) if (info := tracker.getStageInfo(stage))]
             jobs[number] = sum(info.numCompletedTasks for info in stages), sum(info.numTasks for info in stages)
     except (Py4JError, OSError, AttributeError):
-        return {}  # stopped while it was asked; whoever works with it is told why
+        return {}  # stopped in between; the thread that works with it gets the error
     return jobs
 
 

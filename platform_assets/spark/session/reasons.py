@@ -17,7 +17,7 @@ _DETAILS = re.compile(r'(?m)^\s*details = "(.*)"$')
 """What gRPC says, among what it says around it."""
 
 _OF_YARN = re.compile(r"(?m)Diagnostics: *(?:\[[^\]]*\])?(.*\S)")
-"""What YARN says of a container that failed, below a line of which ended how often."""
+"""YARN's diagnostics of a failed container."""
 
 _SECRET = re.compile(r"secret|password|passwd|token|credential|(access|account|encryption|api)[._-]?key", re.IGNORECASE)
 """Names of settings whose values are secret, as Spark's own logs have it, and a few more."""
@@ -37,7 +37,7 @@ def reason_of(error: Exception) -> str:
 
 
 def cause_of(error: Exception, settings: Settings) -> Exception | None:
-    """Return the error itself, where whoever looks into it finds no secret."""
+    """Return the error itself if it contains no secret."""
     text = str(error)
     return error if without_secrets(text, settings) == text else None
 
@@ -53,7 +53,7 @@ def _secrets(settings: Settings) -> Iterator[str]:
     yield from (value for name, value in settings.spark_conf.items() if _SECRET.search(name))
     if settings.spark_remote:
         address, *parameters = settings.spark_remote.get_secret_value().split(";")
-        yield address.rpartition("@")[0].rpartition("/")[2]  # where no user belongs, somebody may have put one
+        yield address.rpartition("@")[0].rpartition("/")[2]  # a user name does not belong here, but may be there
         for name, _, value in (parameter.partition("=") for parameter in parameters):
             if name not in _OPEN_PARAMETERS:
                 yield value
@@ -87,8 +87,8 @@ def what_is_asked(settings: Settings) -> tuple[str, str]:
     return "Spark's master", "PLATFORM_SPARK_MASTER"
 
 
-def why_nobody_listens(places: tuple[tuple[str, int], ...]) -> str:
-    """Return what each place answered, where nobody listens at any; empty where somebody does."""
+def why_unreachable(places: tuple[tuple[str, int], ...]) -> str:
+    """Return the error of each address, if none of them can be reached; else empty."""
     said: list[str] = []
     for host, port in places:
         try:
@@ -104,7 +104,7 @@ def _place(address: str, otherwise: int) -> tuple[tuple[str, int], ...]:
     try:
         parts = urlsplit(f"//{address}")
         return ((parts.hostname, parts.port or otherwise),) if parts.hostname else ()
-    except ValueError:  # a port that is none, which Spark tells
+    except ValueError:  # an invalid port, which Spark reports
         return ()
 
 

@@ -1,7 +1,7 @@
 """The Spark session: Delta on the class path, tuned for many small days, quiet, and gone when it is stopped.
 
 A process has one session at a time. What its JVM was started with (heap, garbage collector, class path) stays as it
-was until `stop_session`; asking for a session with other settings meanwhile returns the running one.
+was until `stop_session`; until then a request with other settings returns the running session.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from platform_assets.spark.session.reasons import (
     reason_of,
     what_is_asked,
     why_no_yarn,
-    why_nobody_listens,
+    why_unreachable,
     without_secrets,
 )
 from platform_assets.spark.session.warm import borrow, detach, lease_of_jvm, leased_session
@@ -118,15 +118,15 @@ def _fit_to_cores(spark: SparkSession, settings: Settings) -> None:
 
 
 def _keep_exceptions_quiet() -> None:
-    """PySpark writes exceptions on the screen as they arise, 80 lines of Java's each, whoever catches them."""
+    """Keep PySpark from printing exceptions, 80 lines of Java each, before they can be caught."""
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).disabled = True
 
 
 def not_started(settings: Settings, reason: str) -> SessionError:
-    """Return what a person is told where no session began: of an unreachable master, Spark says only what follows."""
+    """Return the error for a session that did not start: Spark itself reports only errors that follow."""
     what, setting = what_is_asked(settings)
-    if why := why_nobody_listens(places_of(settings)):
+    if why := why_unreachable(places_of(settings)):
         return SessionError(
             f"Spark does not start: {what} does not answer at {why} (log: {log_file(settings)}).",
             f"Start it, or correct {setting}; `platform-assets doctor` tries it at once.",
@@ -211,8 +211,8 @@ def _import_ahead() -> None:
 def _same_interrupt() -> Iterator[None]:
     """Ctrl-C stays what it was.
 
-    PySpark would cancel all jobs first, in the middle of whatever call is under way: the answers of the two get mixed
-    up, and what tidies up after the interruption fails. Ending the session cancels them, too.
+    PySpark would cancel all jobs first, in the middle of a running call: the answers of the two get mixed up, and the
+    clean-up after the interruption fails. Ending the session cancels jobs, too.
     """
     if current_thread() is not main_thread():
         yield
@@ -229,8 +229,8 @@ def stop_session(spark: SparkSession) -> None:
 
     A session of a Spark Connect server is only closed, and a JVM that was lent is given back. An interrupted call
     leaves its answer behind in the connection of its thread, so that the session is stopped from another one; where
-    Java does not answer, its process is ended, and killed where it does not even hear that, as one that somebody has
-    stopped with a signal.
+    Java does not answer, its process is ended, and killed if it does not react, for example when it was stopped with a
+    signal.
     """
     if not hasattr(spark, "_jsparkSession"):
         close(spark)
@@ -270,7 +270,7 @@ def connect(settings: Settings, remote: SecretStr) -> SparkSession:
             f"Spark Connect needs packages that are not installed: {reason_of(error)}.",
             "Install them: uv sync --inexact --extra connect.",
         ) from error
-    warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # it is told as what it means
+    warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # it is reported by its cause
     try:
         patience = DefaultPolicy(max_retries=_RETRIES, max_backoff=_LONGEST_PAUSE_MS)
         cast("Any", session).client.set_retry_policies([patience])
@@ -294,7 +294,7 @@ def close(session: SparkSession) -> None:
 
 
 def _refuse_other_language(session: SparkSession) -> None:
-    """Texts come out otherwise in some languages, which whoever starts a server decides, for its executors, too."""
+    """Refuse a server or executors in a language that changes texts, such as Turkish capitals."""
     of_an_executor = session.range(1).selectExpr("upper(concat('ié', id)) AS text").collect()
     if of_an_executor[0].text != "IÉ0":
         close(session)

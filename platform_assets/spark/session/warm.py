@@ -1,9 +1,9 @@
 """A JVM that one process keeps ready and lends: borrow it, work in a session of one's own, give it back.
 
 Who keeps it listens at a socket that only this user can open, and leaves a link to it in the state folder. Who asks
-says what the JVM has to be like, and gets the port and the secret of its gateway, or hears that it is not to be had.
-The connection stays open as long as the JVM is worked with: where it ends without a word, the keeper knows that whoever
-worked with it is dead. None is to find what the one before left in it.
+sends the settings it needs, and gets the port and the secret of the JVM's gateway, or a refusal. The connection stays
+open while the JVM is used: if it ends without a word, the keeper knows that the borrower is dead. The JVM is reset
+between borrowers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from platform_assets.spark.session.jvm import end_jvm, kill_jvm, remember_classe
 from platform_assets.words import counted
 
 DONE = b"done\n"
-"""What is said where the work has ended in order."""
+"""Sent at the regular end of the work."""
 
 _ANSWERS_WITHIN_S = 3.0
 """Who keeps a JVM and takes longer has stopped: a JVM of one's own is then the quicker way."""
@@ -43,7 +43,7 @@ _LONGEST_ANSWER = 4096
 
 @dataclass(frozen=True)
 class Lease:
-    """The right to work with a JVM of another process, which nobody else has meanwhile."""
+    """The exclusive right to use a JVM of another process."""
 
     port: int
     secret: str = field(repr=False)
@@ -64,7 +64,7 @@ def link_to_keeper(settings: Settings) -> Path:
 def borrow(settings: Settings, key: str) -> Lease | None:
     """Ask for the JVM that is kept ready, and is as the key says.
 
-    None where there is none, somebody else works with it, it was started with other settings, or nobody answers.
+    Returns None if there is none, another process uses it, it has other settings, or it does not answer.
     """
     place = _keeper(link_to_keeper(settings))
     if place is None:
@@ -98,7 +98,7 @@ def line_of(connection: socket.socket) -> dict[str, Any]:
 
 
 def _keeper(link: Path) -> str | None:
-    """Return the keeper's socket; None where there is none, or others could have put it, or the link, in its place."""
+    """Return the keeper's socket; None without one, or if another user could have created it or its link."""
     try:
         if link.lstat().st_uid != os.geteuid():
             return None
@@ -113,7 +113,7 @@ _LEASES: WeakKeyDictionary[JavaGateway, Lease] = WeakKeyDictionary()
 
 def attached_session(port: int, secret: str) -> SparkSession:
     """Return the session of this process in a JVM where Spark runs already, with settings and views of its own."""
-    with _told_of(port, secret):
+    with _gateway_variables(port, secret):
         gateway = launch_gateway()
     remember_classes(gateway)
     first = gateway.jvm.org.apache.spark.sql.classic.SparkSession.getDefaultSession().get()
@@ -147,14 +147,14 @@ def detach(spark: SparkSession, lease: Lease) -> None:
 
 
 @contextmanager
-def _told_of(port: int, secret: str) -> Iterator[None]:
-    """Set it as variables, as PySpark takes it; nothing else that this process starts is to have them."""
-    told = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
-    os.environ.update(told)
+def _gateway_variables(port: int, secret: str) -> Iterator[None]:
+    """Set the gateway's variables for PySpark, and remove them before other processes start."""
+    variables = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
+    os.environ.update(variables)
     try:
         yield
     finally:
-        for name in told:
+        for name in variables:
             os.environ.pop(name, None)
 
 
@@ -162,11 +162,11 @@ _MIB = 1024 * 1024
 _IS_LENT_WITHIN_S = 2.0
 """Who asks waits a little longer than that."""
 _IS_TAKEN_BACK_WITHIN_S = 20.0
-"""It collects its garbage meanwhile."""
+"""It collects garbage then."""
 _RESTS_WITHIN_S, _LOOK_S = 1.0, 0.1
 """Spark hears a little later than Python that a job has ended."""
 _COMMANDS = "py4j.commands."
-"""In the stack of whatever the JVM does for a Python."""
+"""In the stack of any work that the JVM does for a Python process."""
 
 Answer = TypeVar("Answer")
 
@@ -181,7 +181,7 @@ class LentJvm:
     def __init__(self, settings: Settings, start: Callable[[Settings], SparkSession]) -> None:
         try:
             self.session = start(settings)
-        except BaseException:  # also where the keeper is to end meanwhile: its folder would be left
+        except BaseException:  # also when the keeper is ended: else its folder would be left
             self.end()
             raise
         self._most_mib = settings.warm_mib
@@ -206,21 +206,21 @@ class LentJvm:
         return self.session.newSession()
 
     def lend(self) -> None:
-        """Note what is in it, before somebody else works with it; OSError where it does not answer in time."""
+        """Record its state before it is lent. Raises OSError if it does not answer in time."""
         try:
             self._answered(self._note, _IS_LENT_WITHIN_S)
         except Py4JError as error:
             raise OSError("it does not answer") from error
 
     def take_back(self) -> str:
-        """Forget what somebody did with it; return why nobody else should work with it, empty if it is as new."""
+        """Reset it after use. Return why it must not be lent again; empty if it is as new."""
         try:
             return self._answered(self._not_as_new, _IS_TAKEN_BACK_WITHIN_S)
         except (Py4JError, OSError):
             return "it does not answer"
 
     def _answered(self, ask: Callable[[], Answer], within_s: float) -> Answer:
-        """Return what it answers; one that does not, as where somebody has stopped it with a signal, is killed."""
+        """Return its answer. Kill it if it does not answer, for example when it was stopped with a signal."""
         with ThreadPoolExecutor(1) as apart:
             try:
                 return apart.submit(ask).result(within_s)
@@ -263,7 +263,7 @@ class LentJvm:
         if self._processes.children().count() > self._children:
             return "it has processes of Python, which keep the code that they were sent"
         if self._seen_by_all() != self._shared:
-            return "whoever worked with it left what all others would see"
+            return "the last borrower left state that all others would see"
         # The JVM keeps each object for as long as Python may ask for it, also for a Python that has ended.
         self._objects.retainAll(self._of_keeper)
         sessions = self._java.org.apache.spark.sql.classic.SparkSession
@@ -290,7 +290,7 @@ class LentJvm:
         return "what it was asked for last" if calls else ""
 
     def end(self) -> None:
-        """End its process at once, whoever works with it; nothing of it is needed any more."""
+        """End its process at once, even if it is in use."""
         kill_jvm()
         SparkContext._active_spark_context = None
         SparkSession._instantiatedSession = None

@@ -26,7 +26,7 @@ _SAYS = r"(?m)(?:^|: |\(|\] )"
 _OF_THE_SYSTEM = {
     errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.ESTALE,
 }  # fmt: skip
-"""What an operating system lacks, whoever asks it for a file."""
+"""Errors of the operating system that are not about one file."""
 
 _NO_ROOM = "No space left on device|Disk quota exceeded"
 _FULL = re.compile(f"{_SAYS}(?:{_NO_ROOM})")
@@ -55,7 +55,7 @@ _PYTHONS = re.compile(r"(?m)^\w[\w.]*(?:Error|Exception|Exit|Interrupt)\b.*$")
 """How Python ends the trace of an error."""
 
 _SAYS_WHERE = re.compile(r"FAILED_READ_FILE|Job aborted|\bfile:/")
-"""What only tells that a task or a file failed, or where it lies; why, says a cause of it."""
+"""Messages that only say that a task or file failed, or where it is; the reason is in their cause."""
 
 _CLASS = re.compile(r"^[a-z][\w.$]*\.\w*(?:Exception|Error): ")
 """Java's name for an error, before what it says."""
@@ -63,12 +63,12 @@ _CLASS = re.compile(r"^[a-z][\w.$]*\.\w*(?:Exception|Error): ")
 _SAYS_NOTHING = re.compile(
     r"^java\.lang\.(?:NullPointer|ClassCast|NegativeArraySize|(?:Array)?IndexOutOfBounds)Exception\b"
 )
-"""What is about a program, not about the file at which it fails."""
-_NOT_AS_PROMISED = "what is in it is not what its own description promises; write it again with another program"
+"""Errors of a program, not of the file that it reads."""
+_NOT_AS_PROMISED = "its content does not match its own metadata; write it again with another program"
 
 _MOST_CAUSES = 30
 _SHOWN = 300
-"""Characters of what Spark says, which may repeat what is in a file."""
+"""Characters of Spark's message, which may quote a file."""
 
 
 class TransformError(PlatformError):
@@ -104,11 +104,11 @@ def complaint(error: PySparkException | Py4JError) -> str | None:
     if any(_OF_THE_MACHINE.search(text) for text in said):
         return None
     # What py4j says of an error of Java's is only which method was called.
-    told = said[1:] if isinstance(error, Py4JJavaError) else said
-    about = [text for text in told if not _SAYS_NOTHING.search(text)]
+    messages = said[1:] if isinstance(error, Py4JJavaError) else said
+    about = [text for text in messages if not _SAYS_NOTHING.search(text)]
     plain = (line for text in reversed(about) if (line := _first_line(text)) and not _SAYS_WHERE.search(line))
-    otherwise = _first_line(told[0])
-    return next(plain, otherwise if about == told and "file:/" not in otherwise else _NOT_AS_PROMISED)[:_SHOWN]
+    otherwise = _first_line(messages[0])
+    return next(plain, otherwise if about == messages and "file:/" not in otherwise else _NOT_AS_PROMISED)[:_SHOWN]
 
 
 def failed_on_values(error: PySparkException | Py4JJavaError) -> str | None:
@@ -116,12 +116,12 @@ def failed_on_values(error: PySparkException | Py4JJavaError) -> str | None:
     said = list(causes(error))
     if any(_OF_THE_MACHINE.search(text) for text in said):
         return None
-    if (told := next((text for text in said if _OF_VALUES.search(text)), None)) is None:
+    if (message := next((text for text in said if _OF_VALUES.search(text)), None)) is None:
         return None
-    if of_python := _PYTHONS.findall(told) if "Traceback" in told else []:
+    if of_python := _PYTHONS.findall(message) if "Traceback" in message else []:
         return str(of_python[-1])[:_SHOWN]
-    where = f" ({place[1]})" if (place := _CALLED_FROM.search(told)) else ""
-    return f"{_ADVICE.sub('', _SQLSTATE.sub('', _CLASS.sub('', told.split(chr(10))[0])))[:_SHOWN]}{where}"
+    where = f" ({place[1]})" if (place := _CALLED_FROM.search(message)) else ""
+    return f"{_ADVICE.sub('', _SQLSTATE.sub('', _CLASS.sub('', message.split(chr(10))[0])))[:_SHOWN]}{where}"
 
 
 def _first_line(text: str) -> str:
@@ -129,7 +129,7 @@ def _first_line(text: str) -> str:
 
 
 def note_what_java_says(error: BaseException, settings: Settings) -> None:
-    """Note it with the error: whoever prints one that nobody expected does so when Java is gone, and gets no word."""
+    """Add Java's message to the error: an unexpected error is printed when Java is gone and can no longer be asked."""
     for each in led_to(error):
         if isinstance(each, PySparkException | Py4JJavaError):
             with suppress(Py4JError, OSError):  # it is gone already
@@ -151,7 +151,7 @@ def causes(error: Exception) -> Iterator[str]:
 _THEIRS = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, TypeError, ValueError)
 """Some are PySpark's as well: what a function of it was called with."""
 _NOT_THEIRS = (PlatformError, PySparkException, Py4JError, MemoryError)
-"""A JVM that is gone: whoever called Spark is not to blame."""
+"""Errors of a JVM that is gone, which are not the user code's fault."""
 
 
 @contextmanager
@@ -177,7 +177,7 @@ def _is_theirs(error: BaseException) -> bool:
 
 @contextmanager
 def values_explained(table: str, days: Collection[date]) -> Iterator[None]:
-    """Around whatever computes rows of some days by a table's contract and transform."""
+    """Explain errors about values, around code that computes rows by a table's contract and transform."""
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:

@@ -1,8 +1,8 @@
 """Explain a Spark that is gone, has no memory left, or wrote files where this machine does not look.
 
 In a folder that one machine of a cluster has not mounted, or has another one in place of, its executors write without
-an error, and the driver, which puts files in their place when all have written, never sees those. Only their number
-tells, which tasks report and Spark adds up.
+an error, and the driver, which moves files into place when all have written, never sees those. Only their number shows
+it, which tasks report and Spark adds up.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from platform_assets.spark.tables.scans import shows_plans
 _MEMORY = re.compile(r"(?m)(?:^|: |\(|\] )[\w.]*OutOfMemoryError\b")
 _STOPPED = re.compile(
     r"stopped SparkContext|SparkContext (?:was|has been) shut ?down"
-    # What is asked while it stops finds parts of it gone
+    # Calls while it stops find parts of it gone
     r'|because the return value of "org\.apache\.spark\.SparkContext\.\w+\(\)" is null'
 )
 _SERVER_GONE = re.compile(
@@ -44,7 +44,7 @@ _SERVER_GONE = re.compile(
 )
 """What a client of Spark Connect hears of a server that ended, also where another one has taken its place."""
 _ENDS_WITHIN_S = 2.0
-"""Between the moment in which nobody answers any more and the one in which the process is gone."""
+"""Longest time between the last answer and the end of the process."""
 
 _SILENT = "does not answer any more"
 _AGAIN = "Run the same command again then: what was published stays, the rest is done anew."
@@ -64,7 +64,7 @@ class SparkLostError(PlatformError):
 
 
 class _Loss(NamedTuple):
-    """What Spark or Sail says when it has ended, and what a person is told then."""
+    """Messages of Spark or Sail when it has ended, and the error for a person."""
 
     says: re.Pattern[str]
     what: str
@@ -80,7 +80,7 @@ _OF_SAIL = (
     ),
     _Loss(
         GONE,
-        "Sail {ended} in the middle of work: it ran out of memory, or somebody killed it.",
+        "Sail {ended} in the middle of work: it ran out of memory, or it was killed.",
         "Give it more with {sail} if logs/sail.log in the state folder speaks of memory, or compute with "
         "PLATFORM_ENGINE=spark.",
     ),
@@ -114,12 +114,12 @@ def lost_spark_explained(settings: Settings) -> Iterator[None]:
         # Who interrupts ends the JVM himself.
         if isinstance(error, PlatformError) or any(isinstance(cause, KeyboardInterrupt) for cause in chain):
             raise
-        if (told := _told(chain, settings)) is None:
+        if (explained := _explained(chain, settings)) is None:
             raise
-        raise told from error
+        raise explained from error
 
 
-def _told(chain: list[BaseException], settings: Settings) -> PlatformError | None:
+def _explained(chain: list[BaseException], settings: Settings) -> PlatformError | None:
     memory = f"PLATFORM_SPARK_DRIVER_MEMORY ({settings.spark_driver_memory} now)"
     server = running_server()
     losses: tuple[_Loss, ...] = (
@@ -144,8 +144,8 @@ def _told(chain: list[BaseException], settings: Settings) -> PlatformError | Non
         return None
     borrowed = "" if lease_of_jvm() is None else "`up`, which keeps it ready, was ended, "
     return SparkLostError(
-        f"Spark's JVM {gone or _SILENT} in the middle of work: {borrowed}the machine ran out of memory, or somebody "
-        "killed it.",
+        f"Spark's JVM {gone or _SILENT} in the middle of work: {borrowed}the machine ran out of memory, or it was "
+        "killed.",
         f"Where the machine's memory ran out, {memory} is to be less than what is free, or {_LESS} smaller; the last "
         f"lines of logs/spark.log in the state folder may say more. {_AGAIN}",
     )
@@ -158,7 +158,7 @@ def _is_of_a_lost_connection(error: BaseException) -> bool:
 
 
 def _end_of_jvm() -> str | None:
-    """Return how this session's JVM ended; None if it lives, or there is none.
+    """Return how this session's JVM ended; None if it lives, or without one.
 
     One that dies takes no connection any more, though its process is there for a moment; of one that another process
     keeps, that is all that can be seen.
@@ -180,7 +180,7 @@ def _end_of_jvm() -> str | None:
 
 
 def lies_elsewhere(error: Exception, settings: Settings) -> SparkLostError | None:
-    """Return what to tell where a cluster's executor did not find a file that lies in the lake; None if it did."""
+    """Return the error for an executor that did not find a file of the lake; None if it did."""
     if computes_here(settings) or is_object_store(settings.lake):
         return None
     missing = (found[1] for text in causes(error) if (found := _MISSING.search(text)))
@@ -192,7 +192,7 @@ def lies_elsewhere(error: Exception, settings: Settings) -> SparkLostError | Non
 def found_here(spark: SparkSession, folder: Location) -> Iterator[None]:
     """Refuse a write of a cluster's to a folder where fewer files lie than were written.
 
-    Not in an object store, which all see alike, nor over Spark Connect, which does not tell how many were written.
+    Not for an object store, which all see alike, nor over Spark Connect, which does not report how many were written.
     """
     if not shows_plans(spark) or is_one_process(spark) or is_object_store(str(folder)):
         yield

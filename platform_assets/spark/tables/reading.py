@@ -100,7 +100,7 @@ def read_files(spark: SparkSession, folder: Location, paths: Collection[str], sc
 def _read_by_day(spark: SparkSession, folder: Location, paths: Collection[str], schema: StructType) -> DataFrame:
     """Return the same for Sail, which takes no day from a folder's name where it is given files.
 
-    It works on all days at once, each with memory of its own, unless they are told to follow each other.
+    It works on all days at once, each with memory of its own, unless they are set to follow each other.
     """
     by_day: defaultdict[str, list[str]] = defaultdict(list)
     for path in paths:

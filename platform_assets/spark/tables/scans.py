@@ -43,7 +43,7 @@ def shows_plans(spark: SparkSession) -> bool:
 def with_own_jobs(spark: SparkSession, describe: Callable[[], DataFrame]) -> tuple[DataFrame, int]:
     """Return what a function describes, and how many jobs it started to do so; none where that cannot be asked.
 
-    Jobs that other threads start in the same session meanwhile are not counted.
+    Jobs of other threads in the same session are not counted.
     """
     if not shows_plans(spark):
         return describe(), 0
@@ -59,7 +59,7 @@ def with_own_jobs(spark: SparkSession, describe: Callable[[], DataFrame]) -> tup
     context.setLocalProperty(_GROUP, cast("str", others))
     if scala.dagScheduler().numTotalJobs() == before:
         return frame, 0
-    scala.listenerBus().waitUntilEmpty()  # whoever knows the groups of jobs hears of them a moment later
+    scala.listenerBus().waitUntilEmpty()  # the status tracker learns of jobs a moment later
     return frame, len(context.statusTracker().getJobIdsForGroup(group))
 
 
@@ -82,8 +82,8 @@ def is_made_of_given_rows(frame: DataFrame) -> bool:
 def as_planned(frame: DataFrame) -> DataFrame:
     """Return the same rows, computed by the very plan that `scans_of` the frame has looked at.
 
-    A frame that is written is planned anew, and Delta would look up the files to read once more: that plan nobody
-    gets to see, and it costs a job per table. Rows that come in order are known to: else they are sorted once more.
+    A frame that is written is planned again, and Delta would look up the files to read once more: that plan is never
+    shown, and it costs a job per table. Rows that come in order are declared so: else they are sorted once more.
     """
     jvm, jdf, session = cast("Any", SparkContext._jvm), cast("Any", frame)._jdf, cast("Any", frame.sparkSession)
     logical_rdd = getattr(getattr(jvm.org.apache.spark.sql.execution, "LogicalRDD$"), "MODULE$")

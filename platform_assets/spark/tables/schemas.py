@@ -1,7 +1,7 @@
 """Rows in Spark, without a session: contracts as schemas, and the digest of rows as an aggregate.
 
 Every column is hashed together with a flag that says whether it is null, because `xxhash64` skips nulls and would
-take `(1, NULL)` and `(NULL, 1)` for the same row. Columns count by their names, in whatever order they come: two that
+take `(1, NULL)` and `(NULL, 1)` for the same row. Columns count by their names, in any order: two that
 change names are other content, two that change places are not. Two salts and 32-bit halves keep the sums within a
 bigint for two billion rows a day.
 """
@@ -46,7 +46,7 @@ def raw_schema(contract: Contract) -> StructType:
     `_arrival` is the file below the landing root, or the approval that took a late row from one; `_rescued` what the
     contract does not declare, as JSON; `_kind` one of record, void, tombstone, withdrawal; `_file_order` is the file's
     name as it sorts, and `_place` the row's place in it: they order versions that nothing else orders, and are null in
-    rows that were taken before raw had them, as `_version` is in all others. `_row_hash` tells contents apart;
+    rows that were taken before raw had them, as `_version` is in all others. `_row_hash` identifies the content;
     `_order_day` is the day of the event.
     """
     return schema_of(
@@ -88,8 +88,8 @@ _NONNEGATIVE = 2**63 - 1
 def order_hash(columns: Sequence[str]) -> Column:
     """Return a 64-bit hash of a row that orders versions of one instant.
 
-    It stays what it is where a column is added of which the row has nothing, so that rows which came before and after
-    can be compared.
+    It stays the same when a column is added that is null in the row, so that rows from before and after can be
+    compared.
     """
     salt = _SALTS[0]
     return F.expr(" ^ ".join(f"if(isnull(`{name}`), 0L, xxhash64({salt}L, '{name}', `{name}`))" for name in columns))
@@ -119,7 +119,7 @@ def digest_sums(columns: Sequence[str]) -> list[Column]:
 
 
 def row_hash_sql(columns: Sequence[str], salt: int = _SALTS[0]) -> str:
-    """Return a 64-bit hash of a row's columns that tells nulls and neighbouring columns apart.
+    """Return a 64-bit hash of a row's columns that distinguishes nulls and neighbouring columns.
 
     In SQL: put together from columns, every part of it would be a call into the JVM, hundreds for a table.
     """

@@ -47,10 +47,10 @@ if TYPE_CHECKING:
 
 _BATCH_ROWS = 16_384
 _WRITER = {
-    # Texts are told apart by their beginnings; the log holds the smallest and greatest of every file
+    # Bounds of texts are prefixes; the log holds the smallest and greatest of every file
     "parquet.statistics.truncate.length": "32",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
-    # Nor a file with what is known of all others, smallest and greatest values too, as some clusters ask for
+    # No summary file with the footers of all others, which some clusters ask for
     "parquet.summary.metadata.level": "NONE",
 }
 
@@ -212,7 +212,7 @@ APART = 400
 other should have to share."""
 
 SPARSE = 4
-"""How many times as many tasks as parts these are dealt out among where Spark joins what is empty: few then meet."""
+"""Tasks per part where Spark merges empty tasks, so that few parts meet in one."""
 
 
 @contextmanager
@@ -251,8 +251,8 @@ def plans_while_it_works(spark: SparkSession) -> bool:
 def in_parts(frame: DataFrame, parts: Mapping[date, int], columns: Sequence[str]) -> DataFrame:
     """Return rows dealt out by day, those of large days by day and a hash of some columns, which is added as `SHARE`.
 
-    A window over days, these columns and the share needs no further shuffle; the share tells nothing that the columns
-    do not. On a cluster, where a task that has nothing costs requests to a store, Spark may join those with little.
+    A window over days, these columns and the share needs no further shuffle: the share follows from the columns. On a
+    cluster, where an empty task costs requests to a store, Spark may merge small tasks.
     At least one day has parts.
     """
     here = is_one_process(frame.sparkSession)
@@ -269,7 +269,7 @@ def in_parts(frame: DataFrame, parts: Mapping[date, int], columns: Sequence[str]
 
 
 def hashable(frame: DataFrame) -> list[str]:
-    """Return columns that tell rows apart and can be hashed."""
+    """Return columns that distinguish rows and can be hashed."""
     nested = ArrayType | MapType | StructType | VariantType
     return [field.name for field in frame.schema.fields if not isinstance(field.dataType, nested)]
 

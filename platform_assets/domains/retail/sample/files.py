@@ -111,7 +111,7 @@ def delivered_at(arrival: date) -> float:
 
 
 def write(file: Path, content: bytes, modified_s: float | None = None) -> None:
-    """Write under a hidden name first, so that nobody sees half a file; as last changed then, in seconds since 1970."""
+    """Write under a hidden name first, so that no half file is visible. `modified_s`: seconds since 1970."""
     unfinished = file.with_name(f".{file.name}.{os.getpid()}")
     unfinished.write_bytes(content)
     if modified_s is not None:

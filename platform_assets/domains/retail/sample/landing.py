@@ -132,7 +132,7 @@ def _whole(drawn: Floats, below: int) -> Ints:
 
 
 def _open(days: Ints) -> Ints:
-    """Return the same dates, the next one where nobody delivers."""
+    """Return the same dates, or the next one if there is no delivery."""
     return np.where(np.isin(days, _CLOSED), days + 1, days)
 
 
@@ -229,7 +229,7 @@ class Landed:
 def land(simulation: Simulation, landing: Path, until: date, progress: OnProgress = no_progress) -> Landed:
     """Write every file of the sample that arrives until a date and does not lie in the landing area yet.
 
-    Progress is told after every file of transactions that is due.
+    Progress is reported after every due file of transactions.
 
     Raises:
         SampleError: the landing area holds a sample with other parameters, or cannot be written.
@@ -362,7 +362,7 @@ class Stretch:
 
 
 def play(simulation: Simulation, lines: pl.DataFrame, start: date, end: date) -> Iterator[Stretch]:
-    """Play the sales of some days, oldest first, holding no more than a stretch and what is still on its way.
+    """Play the sales of some days, oldest first, holding only a stretch and the rows still on their way.
 
     Args:
         lines: the source's lines of at least these days.

