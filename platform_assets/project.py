@@ -43,7 +43,7 @@ def project_folder(start: Path | None = None) -> Path | None:
         start: where to look first; the working directory by default.
 
     Raises:
-        SettingsError: there are two, or anybody on the machine could have written it.
+        SettingsError: there are two, or any user of the machine could have written it.
     """
     with suppress(FileNotFoundError):  # a working directory that was deleted is below no project
         start = start or Path.cwd()

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tokenize
 import tomllib
 from pathlib import Path
 
@@ -104,6 +105,20 @@ def test_the_docs_use_plain_words(page: Path) -> None:
     unclear = re.compile(rf"\b({'|'.join(UNCLEAR)})\b", re.IGNORECASE)
     lines = enumerate(text.splitlines(), 1)
     assert [f"{page.name}:{number}: {found[0]}" for number, line in lines for found in unclear.finditer(line)] == []
+
+
+@pytest.mark.parametrize("room", sorted(path for path in (ROOT / "platform_assets").iterdir() if path.is_dir()))
+def test_the_product_names_who_acts(room: Path) -> None:
+    """In docstrings, comments and messages."""
+    unclear = re.compile(r"\b(nobody|somebody|told|whoever)\b(?!\.json)", re.IGNORECASE)
+    texts = (tokenize.STRING, tokenize.COMMENT)
+    found = [
+        f"{path.relative_to(ROOT)}:{token.start[0]}"
+        for path in sorted(room.rglob("*.py"))
+        for token in tokenize.generate_tokens(path.open(encoding="utf-8").readline)
+        if token.type in texts and unclear.search(token.string)
+    ]
+    assert found == []
 
 
 @pytest.mark.parametrize("page", ["architecture.md", "contributing.md"])

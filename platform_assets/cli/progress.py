@@ -102,7 +102,7 @@ class Narration:
 
     @property
     def is_quick(self) -> bool:
-        """Return whether what was begun last may yet be over before anybody wonders."""
+        """Return whether the work begun last may end before it needs a progress line."""
         return self._clock() - self._labels[-1][1] < QUICK_S
 
     def begin(self, label: str) -> None:

@@ -58,7 +58,7 @@ def unknown_table(name: str, choices: Collection[str]) -> UnknownTableError:
 
 
 Days = Annotated[int, Field(ge=0, le=36_500)]
-"""A number of days. A hundred years are more than anybody means, and dates can still be counted with them."""
+"""A number of days, at most a hundred years, which dates can still be counted with."""
 
 Percent = Annotated[int, Field(ge=0, le=100)]
 """A share of something, in whole percents."""

@@ -28,7 +28,7 @@ Files = Mapping[date, tuple[DataFile, ...]]
 COMPARED = "compared_within_days"
 """The figure of a raw day that says how far its keys were compared with those of other days, all of them.
 
-It has another name than before versions of one instant were told to each other's days, so that they are compared again.
+Its name changed when equal versions got tombstones on each other's days, so that they are compared again.
 """
 
 FARTHEST = "farthest_moves_within_days"

@@ -53,7 +53,7 @@ class Readings:
     """The readings of a source, as raw and the landing folder have them.
 
     Args:
-        so_far: what a source is told.
+        so_far: position from which the source reads on.
         waiting: paths of files that ingest takes next.
         refused: paths of files that were refused whole, and not for each of their rows, and still lie there.
         dates: arrival dates that have a file.

@@ -123,7 +123,7 @@ def is_staging(lake: Lake, publication: str) -> bool:
         with _lock(lake, _stage(publication), 0):
             forget_stage(lake, publication)
             return False
-    except LakeError:  # held, or nobody can tell on a lake that is only read
+    except LakeError:  # held, or unknown on a read-only lake
         return True
 
 

@@ -37,7 +37,7 @@ from platform_assets.records.manifest import new_publication
 def log_stage(folder: Location, schema_string: str) -> None:
     """Make a Delta table, with statistics, of the Parquet files in a stage's folder, in place of what its log said.
 
-    The log says which version the table had before anybody could refer to the files: `discard` looks no further back.
+    The log has the table's version from before the files could be referred to: `discard` looks no further back.
 
     Args:
         folder: with a folder `event_date=…` for each day.

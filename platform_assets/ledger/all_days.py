@@ -170,7 +170,7 @@ class Looks:
             forget_looks(connection, None)
 
     def view(self, table: str, content: str) -> View | None:
-        """Return what of a table's content is valid on which day; None before anybody has looked at its rows."""
+        """Return the cached view of a table's valid content by day; None before the first look at its rows."""
         query = select(views.c.digests).where(views.c.table == table, views.c.content == content)
         rows = self._database.rows(query)
         return {date.fromisoformat(day): digest for day, digest in rows[0]["digests"].items()} if rows else None

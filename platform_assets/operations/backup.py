@@ -47,7 +47,7 @@ _NAME = re.compile(r"(\d{5,})-\d{8}T\d{6}Z-release-\d+")
 _LEFT = re.compile(rf"\.(begun|rehearsal-\w+|{_NAME.pattern})")
 """What a killed backup or rehearsal leaves."""
 NOBODYS = ("lost+found",)
-"""What lies in the topmost folder of a disk without anybody's doing."""
+"""Entries that the system creates in the topmost folder of a disk."""
 
 
 @dataclass(frozen=True)

@@ -363,7 +363,7 @@ def delete_before(platform: Platform, cut: Cut, tables: Collection[str]) -> tupl
 
 
 def delete_publication(platform: Platform, publication: str, *, dry_run: bool = False) -> tuple[Deletion, ...]:
-    """Delete the files of one publication, if nobody needs them."""
+    """Delete the files of one publication, if they are unneeded."""
     platform.settle()
     needed = _usage(platform)
     gone = deletions_asked_for(platform.lake, needed, publication, _window(platform), _safe_age(platform))
@@ -385,7 +385,7 @@ def _cut(platform: Platform) -> Cut:
 
 
 def _pinned(platform: Platform) -> tuple[int, ...]:
-    """Return releases that stay because somebody pinned them, or because an open stage lies over them."""
+    """Return releases that stay because they are pinned, or because an open stage is based on them."""
     return (*pinned_releases(platform.ledger), *(stage.release for stage in open_stages(platform.lake)))
 
 

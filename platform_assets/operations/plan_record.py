@@ -312,7 +312,7 @@ def _pause(lake: Lake, name: str) -> Location:
 
 
 def is_stage_of_a_plan(lake: Lake, stage: str) -> bool:
-    """Return whether a plan that is not over fills a stage; by its name alone it may be anybody's."""
+    """Return whether an unfinished plan fills a stage. Its name alone does not prove that."""
     name = stage.removeprefix(STAGE)
     record = find_record(lake, name) if name != stage and GIVEN_NAME.fullmatch(name) else None
     return record is not None and record.state not in OVER

@@ -181,7 +181,7 @@ def applies_to(decision: CircuitDecision, table: str, domain: str) -> bool:
 def _missing(verdicts: Collection[TableVerdict], policy: Circuit, now: datetime) -> tuple[TableVerdict, ...]:
     """Return pending verdicts that should have come by now, as failures.
 
-    They are newer than all that is written down: whoever writes the next verdict or decision writes these first.
+    They are newer than all written ones: the next verdict or decision is written after these.
     """
     if (minutes := policy.verdict_within_minutes) is None:
         return ()

@@ -366,7 +366,7 @@ def loss_finding(
 
     Without it a correction could halve a young table's day, or empty it, and no check would say a word. It only warns:
     the rest may be all that there should be. Rows withdrawn from the day's inputs do not count as missing: the person
-    who withdrew them knows, or is told there.
+    who withdrew them knows, or the finding there says so.
     """
     kept = max(before - gone, 0)
     if not is_loss(rows, kept):

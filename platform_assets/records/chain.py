@@ -53,7 +53,7 @@ class Entry:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether the content matches its hash. Whoever changes an entry could also make a new hash."""
+        """Return whether the content matches its hash. A forger could also make a new hash."""
         return self.chain == linked(self.before, hash_of(self.content.encode()))
 
 

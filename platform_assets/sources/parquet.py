@@ -79,7 +79,7 @@ def _is_text(type_: pa.DataType) -> bool:
 
 
 def too_large_footer(stream: BinaryIO, size: int) -> str | None:
-    """Say that a footer is longer than anybody should have to read, if so."""
+    """Return the problem of a footer that is too long to read, if it is."""
     stream.seek(max(size - _ENDING, 0))
     said = int.from_bytes(stream.read(4), "little")
     if _MOST_FOOTER < said < size:

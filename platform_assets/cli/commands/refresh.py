@@ -287,7 +287,7 @@ def refresh_report(
         yield from (Note("yellow", "deletes nothing yet", line) for line in refused_lines(undated))
         for table, broke in data["quarantined"].items():
             what = f"{counted(broke['rows'], 'row')} of {counted(broke['days'], 'day')} broke a rule"
-            # Those of a stage are nowhere yet that anybody reads.
+            # Holds of a stage's days concern no reader yet.
             shown = "" if stage else f": `platform-assets read {quarantine_table(table)}` shows them"
             yield Note("yellow", "quarantined", f"{table}: {what}{shown}")
         yield from warnings_parts(warnings, stage)

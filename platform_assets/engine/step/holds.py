@@ -90,7 +90,7 @@ def failures_recorded(
     """Announce the verdict about a batch, and write down that computing or judging it failed; the error goes on.
 
     One that was judged is settled with its holds, once its good days are published. Of a try of an open circuit,
-    whoever tries writes the verdict.
+    the process that tries writes the verdict.
 
     Args:
         days: each with what it is made from; at least one.

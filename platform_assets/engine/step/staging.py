@@ -154,7 +154,7 @@ def stage_days(
         scope: keys whose rows alone are computed; those of all others are carried over from what the snapshot has.
         made_from: with a scope, the fingerprint that each of the days would get.
         parts: of each large input day; Sail makes none.
-        small: these are many days with few rows, as far as can be told.
+        small: whether these are probably many days with few rows.
         to_come: days that the step computes later.
     """
     platform = snapshot.platform

@@ -1,7 +1,7 @@
 """The life of a day: what made something of it, kept something from it or was decided about it; rollbacks that end.
 
-A rollback holds its days until their inputs change, so one unrelated row ends it. The person who rolled back is told:
-before it happens in a plan's report, and afterwards.
+A rollback holds its days until their inputs change, so one unrelated row ends it. The person who rolled back gets a
+notice: before it happens in a plan's report, and afterwards.
 """
 
 from __future__ import annotations

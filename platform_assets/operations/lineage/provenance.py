@@ -38,7 +38,7 @@ from platform_assets.records.manifest import Scope
 from platform_assets.sources.landing import Problem
 
 _FILES_OF_DAYS = 62
-"""Of so many raw days the files are named; of more only the publications, for want of anybody who would read them."""
+"""Most raw days whose files are named; for more only the publications are."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Look at rows in their Parquet files without a Spark query, each of which costs a young JVM half a second.
 
-What is found is what Spark would find, digit by digit. None stands for what cannot be told here: then Spark tells it.
+The results equal Spark's, digit by digit. None means that only Spark can answer.
 Only few rows on a disk of Spark's own process are looked at, and DuckDB gets no more memory than they should need.
 """
 

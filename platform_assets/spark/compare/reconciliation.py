@@ -51,7 +51,7 @@ def differences(
     and nothing else. Keys are looked at one by one only on days whose checksums differ, or where a figure has none.
 
     Args:
-        few: the rows of both tables, where days whose checksums agree can be told without Spark.
+        few: the rows of both tables, if days with equal checksums can be found without Spark.
     """
     differing = days_by_checksum(ours, theirs, declared, days, few)
     suspects = days if differing is None else differing

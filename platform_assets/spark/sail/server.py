@@ -154,8 +154,8 @@ def _last_words(log: Path) -> str:
 
 
 STANDSTILL_S = 120.0
-"""In which a server that is at work takes some processor time, however busy the machine is: one was seen that gave none
-to anybody for a minute and more."""
+"""Seconds in which a working server takes some processor time. A busy machine was seen that gave it none for more than a
+minute."""
 _LEAST_SHARE = 0.01
 """Of a processor. One that stands still takes less, to look how much memory it has."""
 

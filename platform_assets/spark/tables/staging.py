@@ -88,7 +88,7 @@ def stage(
     Args:
         folder: the publication's folder inside the live table's; a second write adds to it.
         clustered: the rows already lie in Spark's partitions as they are to lie in files, so no shuffle is needed.
-        small: these are many days with few rows, as far as can be told.
+        small: whether these are probably many days with few rows.
     """
     refuse_other_settings(frame.sparkSession)
     frame = _with_one_zero(frame)
