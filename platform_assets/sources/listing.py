@@ -310,7 +310,7 @@ class _Folder:
             return False
 
     def look(self, name: str, day: date, source: LandingFiles) -> LandedFile | Problem:
-        """Return a file as it is there, or what is in its place."""
+        """Return a file, or the problem with what is in its place."""
         path, file = f"{self._path}/{name}", self._entry / name
         found = file.lstat()
         if stat.S_ISLNK(found.st_mode) or not self._is_inside:

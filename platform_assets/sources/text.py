@@ -316,7 +316,7 @@ class _Splitter:
             self._open = b""
         self._open += chunk[ends:]
         if len(self._open) > self._limits.line_bytes:
-            # Blank or not: whoever looks for its end holds all of it.
+            # Blank or not: looking for its end holds all of it.
             self.beginning = self.beginning or self._open.lstrip(BLANK)[:CHUNK]
             self._end_at(
                 f"has more than {self._limits.line_bytes:,} bytes in row {self.count + 1}, blank lines not counted; "

@@ -154,7 +154,7 @@ def _last_words(log: Path) -> str:
 
 
 STANDSTILL_S = 120.0
-"""Seconds in which a working server takes some processor time. A busy machine was seen that gave it none for more than a
+"""Seconds in which a working server takes some processor time. A busy machine was seen that gave none for more than a
 minute."""
 _LEAST_SHARE = 0.01
 """Of a processor. One that stands still takes less, to look how much memory it has."""
