@@ -93,10 +93,10 @@ def readings(platform: Platform, contract: Contract) -> Readings:
     every = {path: part for path in known.keys() | there if (part := _part_of(path))}
     taken = {path: part for path, part in every.items() if path in known and path not in refused}
     parts = Counter(part._replace(part=0) for part in taken.values())
-    newest: dict[str, str] = {}
+    newest: dict[str, _Part] = {}
     for one in arrivals:
         if part := taken.get(one.path):
-            newest[one.publication] = max(newest.get(one.publication, ""), part.position)
+            newest[one.publication] = max(newest.get(one.publication, _NONE), part)
     so_far = SoFar(
         position=max((part for part, number in parts.items() if number == part.parts), default=_NONE).position,
         positions=frozenset(part.position for part in taken.values()),
@@ -104,7 +104,7 @@ def readings(platform: Platform, contract: Contract) -> Readings:
         lake=platform.lake,
         release=release,
         withdrawn=frozenset(path for path in platform.ledger.withdrawn(contract.name) if path),
-        publications=newest,
+        publications={publication: part.position for publication, part in newest.items()},
     )
     return Readings(
         so_far=so_far,
@@ -115,13 +115,13 @@ def readings(platform: Platform, contract: Contract) -> Readings:
     )
 
 
-def unread(platform: Platform, contract: Contract) -> Waits:
+def unread(platform: Platform, contract: Contract, read: Readings | None = None) -> Waits:
     """Return what a source has that was not read yet; the source is asked for a bounded answer.
 
     Raises:
         SourceError: the source cannot be read.
     """
-    read = readings(platform, contract)
+    read = read or readings(platform, contract)
     if stuck := _stuck(contract, read):
         raise stuck
     if read.waiting:
@@ -136,8 +136,9 @@ def unread_by_table(platform: Platform, contracts: Iterable[Contract]) -> tuple[
     for contract in contracts:
         if isinstance(contract.source, Source):
             try:
-                if unread(platform, contract).rows != 0:
-                    found[contract.name] = readings(platform, contract).so_far.position
+                read = readings(platform, contract)
+                if unread(platform, contract, read).rows != 0:
+                    found[contract.name] = read.so_far.position
             except SourceError as error:
                 problems.append(_problem(contract, error))
     return found, problems
@@ -257,13 +258,17 @@ def _land(platform: Platform, contract: Contract, reading: Reading, read: Readin
     if quiet:
         empty = _empty_file(contract, folder)
         files += [(day, empty) for day in quiet]
+    landing = platform.settings.landing_folder / source.folder
+    for left in landing.glob("*/.*"):
+        if _part_of(left.name[1:]):  # of a process that was killed
+            left.unlink()
     for number, (day, file) in enumerate(files, 1):
         if format_of(file.name) is None:
             raise SourceError(
                 f"The source of {contract.name} wrote {file.name}, which is no file of a landing format.",
                 "Its `read` must write .parquet, .csv or .jsonl files.",
             )
-        target = platform.settings.landing_folder / source.folder / day.isoformat()
+        target = landing / day.isoformat()
         target.mkdir(parents=True, exist_ok=True)
         ending = "".join(file.suffixes)
         name = f"{read.newest + 1:08}.{reading.position}.{number}of{len(files)}{ending}"

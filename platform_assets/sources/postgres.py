@@ -39,6 +39,7 @@ __all__ = ["READING", "PostgresTable"]
 _TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_$]{0,62}\.[A-Za-z_][A-Za-z0-9_$]{0,62}")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 _COUNTED = 1_000
+_LOOKS_S = 20
 _CLOCKS_PUT_BACK = timedelta(hours=2)
 _IS_READ = "is read from PostgreSQL, and"
 
@@ -52,7 +53,8 @@ class PostgresTable(Source):
         table: `schema.table`. Columns have the names of the contract.
         url_env: the environment variable with the URL, `postgresql://…`, of a role that may only read.
         watermark: the column with the time of a row's last change: `timestamptz`, or `timestamp` in the column's zone.
-        overlap_minutes: how far each reading goes back behind the last one, for clocks and triggers that are late.
+        overlap_minutes: how far each reading goes back behind the last one, for clocks and triggers that are late, and
+            watermarks that are rounded.
         statement_minutes: how long one statement may take.
     """
 
@@ -94,11 +96,14 @@ class PostgresTable(Source):
         for column in contract.columns:
             if column.epoch:
                 yield f"{_IS_READ} has {column.name!r} in {column.epoch}", "Read a view with moments.", column.name
+            if column.pattern:
+                yield f"{_IS_READ} has a pattern of {column.name!r}", "Leave it out: times come in ISO.", column.name
 
     def waits(self, contract: Contract, so_far: SoFar) -> Waits:
         """Count rows of which the watermark is newer than the last reading, up to a bound."""
         before = Position.parse(so_far.position) if so_far.position else None
         with self._access.open() as connection:
+            connection.execute(f"SET statement_timeout = '{_LOOKS_S}s'".encode())
             bound = self._bound(connection, so_far)
             with snapshot(connection):
                 types = self._access.types(connection, contract, OWN)
@@ -138,7 +143,7 @@ class PostgresTable(Source):
             add_refused(rows, contract, so_far, ROW_HASH)
             had = f"(SELECT {ROW_HASH} FROM current WHERE _kind = 'record' UNION ALL FROM refused)"
             query = (
-                f"SELECT {delivered(contract, position)}, coalesce(CAST(make_timestamp(epoch_us(_mark)) AS DATE), "
+                f"SELECT {delivered(contract, position)}, least(CAST(make_timestamp(epoch_us(_mark)) AS DATE), "
                 f"DATE '{so_far.today}') AS _arrival FROM arrived AS a"
             )
             files = write(

@@ -95,6 +95,9 @@ class Access:
                 autocommit=True,
                 prepare_threshold=None,
                 connect_timeout=_CONNECT_S,
+                keepalives_idle=60,  # a server that is gone without a word is noticed within two minutes
+                keepalives_interval=10,
+                keepalives_count=6,
                 client_encoding="utf8",
                 application_name="platform-assets",
             ) as connection:
@@ -157,7 +160,19 @@ class Access:
                 "overlook what they write",
                 f"GRANT pg_read_all_stats TO {role};",
             )
-        prepared = connection.execute(
+        open_ = connection.execute(
+            "SELECT min(xact_start), bool_or(state = 'disabled') FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid() AND "
+            "backend_type NOT IN ('autovacuum worker', 'parallel worker', 'walsender')"
+        ).fetchone()
+        assert open_ is not None
+        oldest, is_hidden = open_
+        if is_hidden:
+            raise self._error(
+                "cannot be read beside a session with track_activities off, which hides when its transaction began",
+                "Set track_activities to on for all roles, and let such sessions connect again.",
+            )
+        prepared = connection.execute(  # after the open ones, or one that is prepared in between would be overlooked
             "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() ORDER BY prepared LIMIT 1"
         ).fetchone()
         if prepared:
@@ -165,13 +180,8 @@ class Access:
             if before is None:
                 raise self._error(f"cannot be read first beside {held}", "Commit it or roll it back.")
             return Bound(now, before, held)
-        oldest = connection.execute(
-            "SELECT xact_start FROM pg_stat_activity WHERE datname = current_database() AND xact_start IS NOT NULL AND "
-            "pid <> pg_backend_pid() AND backend_type NOT IN ('autovacuum worker', 'parallel worker', 'walsender') "
-            "ORDER BY 1 LIMIT 1"
-        ).fetchone()
-        if oldest and oldest[0] < now:
-            return Bound(now, max(oldest[0], before or oldest[0]), f"a transaction open since {oldest[0]:%H:%M:%S} UTC")
+        if oldest and oldest < now:
+            return Bound(now, max(oldest, before or oldest), f"a transaction open since {oldest:%H:%M:%S} UTC")
         return Bound(now, max(now, before or now))
 
     def types(self, connection: Connection, contract: Contract, own: Mapping[str, str]) -> Types:
@@ -191,6 +201,10 @@ class Access:
         if found is None:
             raise self._error("is not there", "Correct `table` of the source, as schema.table.")
         oid, kind, may_read = found
+        if kind == "f":
+            raise self._error(
+                "is a foreign table, and open transactions of its server cannot be seen", "Name that server and table."
+            )
         if not may_read:
             raise self._error("may not be read by this role", f"GRANT SELECT ON {self.table} TO it.")
         there: dict[str, str] = dict(
@@ -303,12 +317,12 @@ class Types:
         return f"({quoted(name)}::timestamp AT TIME ZONE '{self.zone(name)}')"
 
     def day(self) -> str:
-        """Return the day of a row, in UTC."""
+        """Return the day of a row, as ingest does."""
         name = self.contract.event_time
         assert name is not None
         if self.contract.column(name).type == "date":
             return quoted(name)
-        return f"({self.moment(name)} AT TIME ZONE 'UTC')::date"
+        return f"({self.moment(name)} AT TIME ZONE '{self.contract.day_zone or 'UTC'}')::date"
 
     def zone(self, name: str) -> str:
         """Return the time zone of a column without one."""

@@ -12,7 +12,7 @@ from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts.rules import refused_table
 from platform_assets.lakehouse.reading import dataset
 from platform_assets.records.raw_rows import ERASED, WITHDRAWAL
-from platform_assets.sources.source import SoFar
+from platform_assets.sources.source import SoFar, SourceError
 
 if TYPE_CHECKING:
     import duckdb
@@ -34,6 +34,9 @@ def scratch(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
     Args:
         folder: empty, and on a disk with room for what is compared.
+
+    Raises:
+        SourceError: there is no room.
     """
     import duckdb
 
@@ -42,6 +45,11 @@ def scratch(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         for name, value in _SETTINGS.items():
             connection.execute(f"SET {name} = {value}")
         yield connection
+    except duckdb.Error as error:
+        raise SourceError(
+            f"What was read could not be compared with raw: {str(error).splitlines()[0]}",
+            f"Nothing of it was taken. Make room at {folder.parent}, and run the same again.",
+        ) from error
     finally:
         connection.close()
         (folder / "scratch.duckdb").unlink(missing_ok=True)

@@ -17,7 +17,7 @@ from platform_assets import contracts
 from platform_assets.engine.pending import waiting
 from platform_assets.engine.readings import verify_source
 from platform_assets.orchestration.build import build_definitions
-from platform_assets.settings import load_settings, project_root
+from platform_assets.settings import Settings, load_settings, project_root
 from platform_assets.sources.source import SoFar, SourceError
 from platform_assets_tests.support import shop as domain
 from platform_assets_tests.support.cli.commands import Run
@@ -38,14 +38,19 @@ def shop(postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> Sh
 
 
 @pytest.fixture
-def world(state: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> World:
+def installed(state: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """The installation that commands see, by the clock."""
     monkeypatch.setenv("PLATFORM_DOMAINS", domain.__name__)
     monkeypatch.setenv("PLATFORM_CALENDAR_FIRST", str(FIRST))
     monkeypatch.setenv("PLATFORM_CALENDAR_LAST", str(TODAY))
     monkeypatch.delenv("PLATFORM_TODAY")
     assert load_settings().state == state
-    return World(load_settings(), spark)
+    return load_settings()
+
+
+@pytest.fixture
+def world(installed: Settings, spark: SparkSession) -> World:
+    return World(installed, spark)
 
 
 def at(day: date) -> str:
@@ -103,6 +108,17 @@ def test_a_table_of_postgresql_becomes_silver_and_drift_is_mended(
     assert (listed.code, "was not read" in listed.out, "secret" in listed.out) == (1, True, False)
     refreshed = run("refresh")
     assert (refreshed.code, "was not read" in refreshed.out, "secret" in refreshed.out) == (1, True, False)
+
+
+def test_a_reading_removes_what_a_killed_process_left(shop: Shop, installed: Settings, run: Run) -> None:
+    shop.order(1, at=at(TODAY))
+    folder = installed.landing_folder / "orders" / str(YESTERDAY)
+    folder.mkdir(parents=True)
+    left, other = folder / ".00000001.19970101T0-19970101T0.1of2.parquet", folder / ".note"
+    for file in (left, other):
+        file.touch()
+    assert run("source", "pull", "raw.orders").words.endswith("of raw.orders wait for `platform-assets refresh`.")
+    assert (left.exists(), other.exists()) == (False, True)
 
 
 def blocks(page: str, language: str) -> str:

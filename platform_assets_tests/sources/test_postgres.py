@@ -23,8 +23,12 @@ from hypothesis import strategies as st
 from platform_assets.contracts import Column, ContractError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import Release
+from platform_assets.sources import postgres, postgres_rows
 from platform_assets.sources.postgres import READING, PostgresTable
+from platform_assets.sources.postgres_rows import load
+from platform_assets.sources.postgres_server import Types
 from platform_assets.sources.source import Drift, Reading, SoFar, SourceError
+from platform_assets.sources.taken import scratch
 from platform_assets_tests.support.postgres import PostgresServer
 from platform_assets_tests.support.shop import PASSWORD, URL, Shop, open_shop
 from platform_assets_tests.support.shop import RAW as WITH_MOVES
@@ -133,7 +137,9 @@ def test_a_reading_has_each_change_once_and_its_values_exactly(shop: Shop, raw: 
     assert raw.read() == []
     shop.order(2, "0.20")
     shop.order(4)
-    assert numbers(raw.read()) == [2, 4]
+    changed = raw.read()
+    assert numbers(changed) == [2, 4]
+    assert {row["_arrival_date"] for row in changed} == {TODAY}  # though the database's clock is ahead of that
     assert raw.read() == []  # though both are within the overlap
     assert not raw.drift()
 
@@ -151,6 +157,33 @@ def test_a_row_of_a_transaction_that_is_still_open_is_read_after_it(shop: Shop, 
         assert "held back by a transaction open since" in waits.what
     assert raw.source.waits(RAW, raw.so_far).rows == 2
     assert numbers(raw.read()) == [2, 3]
+    with psycopg.connect(shop.url) as hidden:
+        hidden.execute("SET track_activities = off")
+        hidden.execute("INSERT INTO orders VALUES (4, 1, NULL, NULL, '2017-01-01Z', now())")
+        with pytest.raises(SourceError, match="track_activities"):
+            raw.read()
+
+
+def test_a_look_at_what_waits_is_short(shop: Shop, raw: Raw, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All tables wait for each tick of the sensor."""
+    monkeypatch.setattr(postgres, "_LOOKS_S", 1)
+    with psycopg.connect(shop.url) as busy:
+        busy.execute("LOCK TABLE orders")
+        with pytest.raises(SourceError, match="statement timeout"):
+            raw.source.waits(RAW, raw.so_far)
+
+
+def test_texts_with_line_breaks_are_read_back_in_small_buffers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than a buffer of rows, whose texts look like rows: in parallel DuckDB refuses the file."""
+    monkeypatch.setattr(postgres_rows, "_LONGEST_ROW", 1 << 20)
+    types = Types({"order_id": "int8", "note": "text"}, RAW, cast(PostgresTable, RAW.source)._access)
+    note = "\n".join(f'7,"""",{number},2017-01-01 00:00:00+00,2017-01-01' for number in range(50))
+    csv = tmp_path / "rows.csv"
+    csv.write_text("".join(f'{n},"{note}",{n},2017-01-01 00:00:00+00,2017-01-01\n' for n in range(20_000)))
+    with scratch(tmp_path) as rows:
+        load(rows, "arrived", csv, types, 20_000)
+        found = rows.execute("SELECT count(*), count(DISTINCT order_id), count(DISTINCT note) FROM arrived")
+        assert found.fetchall() == [(20_000, 20_000, 1)]
 
 
 def test_drift_is_named_key_by_key_and_read_again(shop: Shop, raw: Raw) -> None:
@@ -261,6 +294,8 @@ _WRONG = {
     "ALTER TABLE orders ALTER amount TYPE bytea USING NULL": "has amount as bytea, which does not become decimal.12,2.",
     "REVOKE SELECT ON orders FROM shop_reader": "may not be read by this role",
     "DROP TABLE orders": "is not there",
+    "DROP TABLE orders; CREATE FOREIGN DATA WRAPPER far; CREATE SERVER far FOREIGN DATA WRAPPER far; "
+    "CREATE FOREIGN TABLE orders (order_id bigint) SERVER far; GRANT SELECT ON orders TO shop_reader": "is a foreign",
     "ALTER TABLE orders ENABLE ROW LEVEL SECURITY": "query would be affected by row-level security",
 }
 
@@ -337,6 +372,7 @@ def _declared(**changes: Any) -> Iterator[str]:
         ({"updated_at": "updated_at"}, "the newest reading of a row counts"),
         ({"source": PostgresTable("o", table="a.b", url_env="U", watermark="note")}, "has no timestamp 'note'"),
         ({"columns": (*RAW.columns, Column("seen", "timestamp", "When.", epoch="s"))}, "a view with moments"),
+        ({"columns": (*RAW.columns, Column("seen", "date", "When.", pattern="%d/%m/%Y"))}, "times come in ISO"),
     ],
 )
 def test_a_contract_that_a_table_cannot_feed_is_refused(changes: dict[str, Any], says: str) -> None:
@@ -366,5 +402,6 @@ def test_local_times_are_those_of_the_zone_that_the_column_declares(shop: Shop, 
     assert found
     assert list(found.files) == [date(2017, 1, 3)]
     raw.readings.append(found)
-    drifted = raw.source.drift(contract, raw.so_far, raw._private(), None, 1)
-    assert [(one.day, one.what) for one in drifted.examples] == [(date(2017, 1, 2), "back-dated")]  # not yet in raw
+    for zone, day in ((None, 2), ("America/New_York", 1)):
+        drifted = raw.source.drift(replace(contract, day_zone=zone), raw.so_far, raw._private(), None, 1)
+        assert [(one.day, one.what) for one in drifted.examples] == [(date(2017, 1, day), "back-dated")]  # not in raw
