@@ -5,15 +5,18 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from platform_assets.contracts import Catalogue, LandingFiles
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.operations.table_tests.files import TableTestError, test_files, tests_in
-from platform_assets.operations.table_tests.run import TableTests
+from platform_assets.operations.table_tests.run import TableTests, _Outcome, with_deliveries
 from platform_assets.settings import Settings, load_settings, project_root
+from platform_assets_tests.support import shop
 from platform_assets_tests.support.cli.commands import Run, run, run_apart, state
 from platform_assets_tests.support.installation import JARS, OWN_PROCESS
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
@@ -140,6 +143,8 @@ def test_held_days_quarantined_rows_and_refused_ones_are_compared(tmp_path: Path
         ("gold.week", "a:\n  given: {silver.sales: {}}\n  expect: {}", 2, "no raw table. Did you mean raw.sales?"),
         ("gold.week", GIVEN + "a:\n  quarantined: {}\n", 10, "gold.week quarantines nothing"),
         ("gold.week", GIVEN + "a:\n  expect: {}\n  expect: {}\n", 11, "'expect' is here twice"),
+        ("gold.week", GIVEN + "a:\n  expect: {}\n", 9, "the test 'a' compares no day"),
+        ("silver.sales", "a:\n  given: {}\n  quarantined: {}\n", 1, "the test 'a' compares no day"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_in_a_file_is_told_with_line_and_remedy(
@@ -152,6 +157,29 @@ def test_what_cannot_be_in_a_file_is_told_with_line_and_remedy(
     assert f"{file}, line {line}: " in caught.value.what
     assert says in f"{caught.value.what} {caught.value.todo}"
     assert caught.value.todo
+
+
+def test_a_day_that_was_not_computed_is_not_one_without_rows(home: Path, tmp_path: Path) -> None:
+    settings = load_settings(domains=PACKAGE, state=tmp_path / "state")
+    catalogue = load_catalogue(settings)
+    [test] = tests_in(write(home, "gold.week", GIVEN + "a:\n  expect: {2017-01-01: [], 2017-01-02: []}\n"), catalogue)
+    blocked = {("gold.week", date(2017, 1, 1)): "silver.sales is held"}
+    outcome = _Outcome({"gold.week": []}, {}, (), blocked)
+    tests = TableTests(settings, _no_spark, catalogue, _outcomes={repr(test.given): outcome})
+    assert tests.differences(test) == ["2017-01-01 was not computed: silver.sales is held"]
+
+
+def _no_spark() -> SparkSession:
+    raise AssertionError("started")
+
+
+def test_no_source_is_read_by_a_test() -> None:
+    catalogue = Catalogue.of([shop.DOMAIN])
+    given = with_deliveries(catalogue)
+    assert given["raw.orders"].source == LandingFiles("orders", order="name", resent="anew")
+    assert given["silver.orders"] == catalogue["silver.orders"]
+    assert given["raw.orders"].columns == catalogue["raw.orders"].columns
+    assert with_deliveries(given) is given
 
 
 def test_every_shipped_table_has_tests_and_they_hold(tmp_path: Path, spark: SparkSession) -> None:

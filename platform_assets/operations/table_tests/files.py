@@ -104,7 +104,7 @@ def _test(
         _refuse(file, _line(outcome), f"{contract.name} quarantines nothing", "Test that with its silver table.")
     held = [(key, value.value) for key, value in _pairs(parts["held"], file)] if "held" in parts else []
     raw = (column.name for read in contract.inputs for column in catalogue[read.table].columns)
-    return TableTest(
+    test = TableTest(
         contract.name,
         str(name.value),
         file,
@@ -114,6 +114,10 @@ def _test(
         _by_day(outcome, file, (DAY, *raw, RULE)) if outcome else None,
         {_day(key, file): str(check) for key, check in held},
     )
+    if not test.days and (test.quarantined is None or not any(test.given.values())):
+        todo = "Write days in `expect`; one without rows is `2024-03-01: []`."
+        _refuse(file, test.line, f"the test {test.name!r} compares no day", todo)
+    return test
 
 
 def _given(node: Node, file: Path, catalogue: Catalogue) -> Given:
