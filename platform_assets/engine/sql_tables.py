@@ -6,6 +6,7 @@ the code version is: `planning.code.statement` does.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +20,9 @@ from platform_assets.planning.windows import EVERY_ROW, SOURCE_DAY, VALID, WINDO
 if TYPE_CHECKING:
     from sqlglot import exp
 
+_CLOCK = "reads the clock"
 _CAUSES = {
-    "reads the clock": "curdate current_date current_time current_timestamp current_timezone localtimestamp now",
+    _CLOCK: "curdate current_date current_time current_timestamp current_timezone localtimestamp now",
     "draws random numbers": "rand randn random randstr uniform uuid shuffle",
     "depends on where rows lie": "monotonically_increasing_id spark_partition_id input_file_name input_file_block_start"
     " input_file_block_length",
@@ -28,6 +30,10 @@ _CAUSES = {
     "calls Java, which may return anything": "java_method reflect try_reflect",
 }
 _CHANGING = {name: why for why, names in _CAUSES.items() for name in names.split()}
+_MOVING = re.compile(r"""[rR]?(['"])\s*(now|today|tomorrow|yesterday)\b[^'"]*\1""", re.IGNORECASE)
+"""Texts that Spark takes for a moment of the clock where it makes a date or timestamp of them."""
+_BEFORE_MOMENT = re.compile(r"(?<![a-z])(date|timestamp(_[ln]tz)?)\W*$")
+_AFTER_MOMENT = re.compile(r"(as|: :) (date|timestamp(_[ln]tz)?)\b")
 
 
 @dataclass(frozen=True)
@@ -206,12 +212,26 @@ def _changing(query: Query, contract: Contract) -> Iterator[ContractError]:
         name, after = token.text.lower(), "".join(one.text for one in tokens[number + 1 : number + 3])
         before = tokens[number - 1].text.upper() if number else ""
         is_called = after.startswith("(") or (name.startswith(("current_", "local")) and after[:1] not in (".", ":"))
-        why = _CHANGING.get(name) or ("reads the clock" if (name, after) == ("unix_timestamp", "()") else None)
-        if why and is_called and token.kind == "word" and before not in (".", ":", "AS"):
+        why = _CHANGING.get(name) or (_CLOCK if (name, after) == ("unix_timestamp", "()") else None)
+        is_call = why and is_called and token.kind == "word" and before not in (".", ":", "AS")
+        if is_call or _is_moment(query.statement, number):
             place = query.place(token.start)
+            why = why or _CLOCK
             what = f"The query of {contract.name} would not give the same a second time: {name} in {place} {why}"
             todo = "Leave it out: what it gives belongs into the data, where it is the same every time."
             yield _error(contract, what, place, todo)
+
+
+def _is_moment(statement: Statement, number: int) -> bool:
+    """Return whether a text stands beside a type, function or column of moments, and names one by the clock."""
+    tokens = statement.tokens
+    if not _MOVING.fullmatch(tokens[number].text):
+        return False
+    before, after = (
+        " ".join(token.text.lower() for token in tokens[max(first, 0) : last])
+        for first, last in ((number - 3, number), (number + 1, number + 4))
+    )
+    return bool(_BEFORE_MOMENT.search(before) or _AFTER_MOMENT.match(after))
 
 
 def _error(contract: Contract, what: str, place: str, todo: str) -> ContractError:

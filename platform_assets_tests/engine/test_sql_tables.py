@@ -143,6 +143,9 @@ def test_only_what_can_give_other_rows_makes_a_table_stale(
         ("daily_sales", "t.*,", "t.*, t.source_date,", "uses source_date in", "Declare a window"),
         ("daily_sales", "count(*)", "rand() + count(*)", "rand in", "Leave it out"),
         ("daily_sales", "count(*)", "count(current_date)", "reads the clock", "Leave it out"),
+        ("daily_sales", "count(*)", "count(DATE 'Today')", "'today' in", "Leave it out"),
+        ("daily_sales", "count(*)", "count(event_date < ' now UTC')", "reads the clock", "Leave it out"),
+        ("daily_sales", "count(*)", "count(CAST('yesterday' AS timestamp))", "reads the clock", "Leave it out"),
         ("products", "SELECT *", "INSERT INTO products SELECT *", "is no SELECT", "creates and writes it"),
         ("products", "SELECT *", "DROP TABLE t; SELECT *", "more than one statement", "one SELECT"),
         ("products", "SELECT *", "SHOW TABLES --", "is no SELECT", "creates and writes it"),
@@ -165,6 +168,12 @@ def test_a_mistake_is_told_without_spark_with_file_line_and_column(
     assert where.endswith(file)
     line, column = (int(part) for part in at.split(", column "))
     assert 1 <= column <= len(text.split("\n")[line - 1])
+
+
+def test_a_text_that_is_no_moment_is_none(make_world: MakeWorld, with_code: Callable[..., str]) -> None:
+    files = in_sql(daily_sales=("'UNKNOWN'", "nullif(if(p.updated = 'now', 'today', DATE '2017-01-01'), 'x')"))
+    with make_world(days=1, domains=with_code("of_sql", files)).open() as platform:
+        assert list(function_mistakes(platform.catalogue)) == []
 
 
 def test_a_table_has_a_query_or_a_function(make_world: MakeWorld, with_code: Callable[..., str]) -> None:
