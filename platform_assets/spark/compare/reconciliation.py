@@ -247,7 +247,9 @@ def _checksums_in_files(
     """
     found: list[_Checksums] = []
     key = ", ".join(f'"{name}"' for name in declared.by) or "0"
-    halves = (f"(hash({key}) & {_PRIME})::BIGINT", f"(hash({key}) >> 33)::BIGINT")
+    # DuckDB's hash of two columns is the XOR of theirs, in which figures that keys exchange crosswise may cancel out.
+    hashed = f"hash(hash({key}))"
+    halves = (f"({hashed} & {_PRIME})::BIGINT", f"({hashed} >> 33)::BIGINT")
     for rows, of_side in zip(few, terms, strict=True):
         if any(term.in_files is None for term in of_side):
             return None
