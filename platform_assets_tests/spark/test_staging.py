@@ -9,6 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, cast
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import AnalysisException
@@ -25,7 +26,7 @@ from platform_assets.spark.raw.dead_letters import is_erased, without_erased
 from platform_assets.spark.raw.versions import greatest_versions, order_of
 from platform_assets.spark.tables.reading import read_staged
 from platform_assets.spark.tables.schemas import declared_types, digest_of, digest_sums, order_hash, schema_of
-from platform_assets.spark.tables.staging import in_parts, stage, tasks_for
+from platform_assets.spark.tables.staging import _as_table, _is_written_by_day, in_parts, stage, tasks_for
 from platform_assets.spark.windows import History, Windowed
 from platform_assets_tests.support.installation import rows_as_frame
 
@@ -79,19 +80,45 @@ def test_many_small_days_are_staged_as_others_are(spark: SparkSession, tmp_path:
         "CAST(NULL AS date) AS d",
         "if(id = 89, NULL, date_add(DATE'0999-12-31', CAST(id % 30 AS int))) AS event_date",
     )
-    few, many = located(tmp_path / "live" / "few"), located(tmp_path / "live" / "many")
+    live = tmp_path / "a {lake}" / "live"
+    few, many = located(live / "few"), located(live / "many")
     stage(rows, few, small=True)
     stage(rows, many)
     assert few.names() == many.names()
     (name,) = (few / "event_date=0999-12-31").names()
-    assert ("spark" not in str(pq.read_metadata(str(few / f"event_date=0999-12-31/{name}")).metadata)) == is_dealt_out
+    written = pq.read_metadata(str(few / f"event_date=0999-12-31/{name}"))
+    assert written.created_by.startswith("parquet-cpp") == is_dealt_out
+    assert written.metadata[b"org.apache.spark.version"].decode() == spark.version
     assert read_staged(spark, few).schema == read_staged(spark, many).schema
     assert sorted(map(str, read_staged(spark, few).collect())) == sorted(map(str, read_staged(spark, many).collect()))
     logs = [table_snapshot(few), table_snapshot(many)]
     told = [{log.days[path]: json.loads(file.stats) for path, file in log.files.items()} for log in logs]
     assert told[0] == told[1]
-    stage(rows.where("id < 0"), located(tmp_path / "live" / "none"), small=True)
-    assert located(tmp_path / "live" / "none").names() == ["_delta_log"]
+    stage(rows.where("id < 0"), located(live / "none"), small=True)
+    assert located(live / "none").names() == ["_delta_log"]
+
+
+def test_rows_that_are_many_are_left_to_spark_however_few_bytes_they_take(tmp_path: Path) -> None:
+    files = [located(tmp_path / name) for name in ("few.parquet", "many.parquet")]
+    for file, rows in zip(files, (400_000, 100_001), strict=True):
+        pq.write_table(pa.table({"k": pa.repeat(7, rows)}), str(file))
+    table = _as_table(files[:1])
+    assert table is not None
+    assert table.num_rows == 400_000
+    assert _as_table(files) is None
+    assert _as_table([]) is None
+
+
+def test_files_that_are_cut_say_by_which_calendar_their_days_were_written(tmp_path: Path) -> None:
+    """Spark 3 refuses days before 1582, and moments before 1900, of files that do not say it."""
+    told = {"org.apache.spark.version": "4.2.0", "org.apache.spark.sql.parquet.row.metadata": "with the day"}
+    days = pa.array([date(1, 1, 1), date(2017, 1, 1)])
+    pq.write_table(pa.table({"k": days, DAY: days}, metadata=told), tmp_path / "rows.parquet")
+    assert _is_written_by_day(_as_table([located(tmp_path / "rows.parquet")]), located(tmp_path))
+    for day in days.to_pylist():
+        (file,) = (tmp_path / f"{DAY}={day}").iterdir()
+        assert pq.read_metadata(file).metadata == {b"org.apache.spark.version": b"4.2.0"}
+        assert pq.read_table(file, partitioning=None).to_pydict() == {"k": [day]}
 
 
 def test_of_several_rows_that_take_effect_on_one_day_the_last_holds(spark: SparkSession) -> None:

@@ -40,6 +40,7 @@ from platform_assets.spark.session.configuration import refuse_other_settings
 from platform_assets.spark.session.on_demand import SparkOnDemand, is_one_process
 from platform_assets.spark.tables.failures import TransformError, full_disk_explained
 from platform_assets.spark.tables.lost import found_here
+from platform_assets.spark.tables.reading import without_patterns
 from platform_assets.spark.tables.schemas import declared_types, with_columns
 
 if TYPE_CHECKING:
@@ -141,6 +142,10 @@ def are_small(days: int, size: int) -> bool:
 
 MOST_TOGETHER = 4 * 1024 * 1024
 """Bytes of rows that are dealt out to their days without Spark."""
+_MOST_ROWS = 500_000
+"""Of them: equal values take hardly any bytes in files, and all of theirs in memory."""
+_WRITTEN_BY = b"org.apache.spark.version"
+"""What a file says for Spark 3 to read days and moments of long ago by the calendar that they were written by."""
 _LONGEST_TEXT = 32
 """Bytes of a text that statistics show whole; only Spark's writer cuts longer ones."""
 
@@ -148,19 +153,34 @@ _LONGEST_TEXT = 32
 @contextmanager
 def _rows_together(frame: DataFrame, folder: Location) -> Iterator[tuple[DataFrame, pa.Table | None]]:
     """Write rows into a few files that are gone afterwards: as a frame, and as a table where they are few."""
-    import pyarrow as pa
-
     place = folder / "together"
     with found_here(frame.sparkSession, folder):
         frame.write.options(**_WRITER).mode("overwrite").parquet(for_hadoop(str(place)))
     try:
         files = [place / name for name in sorted(place.names()) if name.endswith(".parquet")]
-        is_little = sum(file.size() or 0 for file in files) <= MOST_TOGETHER
-        batches = [batch for file in files if is_little for batch in row_batches(file, _BATCH_ROWS)]
-        rows = pa.Table.from_batches(batches).replace_schema_metadata(None) if batches else None
-        yield frame.sparkSession.read.schema(frame.schema).parquet(for_hadoop(str(place))), rows
+        rows = _as_table(files) if sum(file.size() or 0 for file in files) <= MOST_TOGETHER else None
+        yield frame.sparkSession.read.schema(frame.schema).parquet(without_patterns(place)), rows
     finally:
         place.remove(durable=False)
+
+
+def _as_table(files: Sequence[Location]) -> pa.Table | None:
+    """Return the rows of some files; None where there are none, or not few."""
+    import pyarrow as pa
+
+    batches: list[pa.RecordBatch] = []
+    count = 0
+    for file in files:
+        for batch in row_batches(file, _BATCH_ROWS):
+            batches.append(batch)
+            count += batch.num_rows
+            if count > _MOST_ROWS:
+                return None
+    if not batches:
+        return None
+    rows = pa.Table.from_batches(batches)
+    kept = {name: value for name, value in (rows.schema.metadata or {}).items() if name == _WRITTEN_BY}
+    return rows.replace_schema_metadata(kept)
 
 
 def _is_written_by_day(rows: pa.Table | None, folder: Location) -> bool:
@@ -183,14 +203,16 @@ def _is_written_by_day(rows: pa.Table | None, folder: Location) -> bool:
     for day, count in zip(days, counts, strict=True):
         sink = io.BytesIO()
         of_day = by_day.slice(first, count).drop_columns(DAY)
-        pq.write_table(
-            of_day,
+        with pq.ParquetWriter(
             sink,
+            of_day.schema,
             compression="zstd",
             store_decimal_as_integer=True,
             store_schema=False,
             write_page_checksum=True,
-        )
+        ) as writer:
+            writer.write_table(of_day)
+            writer.add_key_value_metadata(rows.schema.metadata or {})
         at = Path(str(folder), f"{DAY}={'__HIVE_DEFAULT_PARTITION__' if day is None else day}")
         at.mkdir(parents=True, exist_ok=True)
         (at / name).write_bytes(sink.getbuffer())
