@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -126,15 +126,21 @@ def _without_content(done: Rollback) -> Iterator[str]:
         yield f"The quarantine of {counted(len(aside), 'day')} ({which(aside)}) {goes}, too."
 
 
-def may_end_lines(
-    catalogue: Catalogue, intakes: Collection[Intake], standing: Iterable[EndedRollback]
-) -> Iterator[str]:
-    """Name rollbacks that end if what waits for a raw table touches their days, which is not known yet."""
-    for rollback in standing:
-        made_from = catalogue.with_inputs([rollback.table])
-        if waits := [intake.table for intake in intakes if intake.table in made_from]:
-            it = "it" if len(rollback.days) == 1 else "one of them"
-            yield f"{rollback.name} ends if a delivery for {' or '.join(waits)} touches {it}"
+def rollbacks_parts(
+    catalogue: Catalogue,
+    intakes: Collection[Intake],
+    ending: Sequence[EndedRollback],
+    standing: Iterable[EndedRollback],
+) -> Iterator[Part]:
+    """Show rollbacks that a plan ends, and standing ones that end if a waiting delivery touches their days."""
+    yield from map(ended_note, ending)
+    known = {(one.table, one.rollback.publication) for one in ending}
+    for one in standing:
+        made_from = catalogue.with_inputs([one.table])
+        waits = [intake.table for intake in intakes if intake.table in made_from]
+        if waits and (one.table, one.rollback.publication) not in known:
+            it = "it" if len(one.days) == 1 else "one of them"
+            yield Note("yellow", "look", f"{one.name} ends if a delivery for {' or '.join(waits)} touches {it}")
 
 
 def ended_note(rollback: EndedRollback) -> Note:

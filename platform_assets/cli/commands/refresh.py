@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_assets.cli.changes_view import ended_json, ended_note, may_end_lines
+from platform_assets.cli.changes_view import ended_json, ended_note, rollbacks_parts
 from platform_assets.cli.console import UsageError, opened_platform, parse_days, print_parts
 from platform_assets.cli.held_view import (
     DayWarning,
@@ -400,7 +400,9 @@ class Ahead:
             yield self._nothing()
         yield from by_spark_parts(not_by_sail(platform, [step.table for step in plan.steps]))
         if explain and not self.stage:
-            yield from _rollbacks_parts(platform, plan, self.ending)
+            made = platform.catalogue.with_dependants([intake.table for intake in plan.intakes])
+            standing = standing_rollbacks(platform, made) if plan.intakes else ()
+            yield from rollbacks_parts(platform.catalogue, plan.intakes, self.ending, standing)
 
     def _nothing(self) -> Part:
         if self.stopped:
@@ -497,14 +499,3 @@ def _basis(now: LakeSnapshot, stage: str | None) -> LakeSnapshot:
 
 def _asked_holds(holds: Iterable[Hold], request: Request) -> list[Hold]:
     return [hold for hold in holds if request.has_table(hold.table) and request.has_day(hold.day)]
-
-
-def _rollbacks_parts(platform: Platform, plan: Plan, ending: Collection[EndedRollback]) -> Iterator[Part]:
-    yield from map(ended_note, ending)
-    if plan.intakes:
-        known = {(rollback.table, rollback.rollback.publication) for rollback in ending}
-        made = platform.catalogue.with_dependants([intake.table for intake in plan.intakes])
-        others = standing_rollbacks(platform, made)
-        standing = [one for one in others if (one.table, one.rollback.publication) not in known]
-        lines = may_end_lines(platform.catalogue, plan.intakes, standing)
-        yield from (Note("yellow", "look", line) for line in lines)
