@@ -489,12 +489,11 @@ def _left_json(landed: Delivered, problems: Sequence[Problem], refused: Sequence
 
 def _basis(now: LakeSnapshot, stage: str | None) -> LakeSnapshot:
     """Return what the plan looks at: the release, or the stage as it can be gone on with."""
-    platform = now.platform
     if stage is None:
         return now
-    if checked_stage(stage) not in stage_names(platform.lake):
+    if checked_stage(stage) not in stage_names(now.platform.lake):
         return replace(now, is_private=True)
-    return stage_basis(platform, without_other_code(platform, opened_stage(platform, stage)))
+    return stage_basis(now.platform, without_other_code(now.platform, opened_stage(now.platform, stage)))
 
 
 def _asked_holds(holds: Iterable[Hold], request: Request) -> list[Hold]:
