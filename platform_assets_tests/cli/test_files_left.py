@@ -107,7 +107,7 @@ def test_what_one_refresh_told_the_next_ones_count_and_what_is_new_they_tell_in_
     (products.state / "told.json").write_text("{[")
     assert sum(FOLDER in line for line in told()) == 3, "what is remembered can be lost"
     [line] = told()
-    assert line.startswith("not taken 3 files as")
+    assert line.startswith("not taken 3 files reported")
 
 
 def test_a_replaced_file_of_a_day_is_told_by_why(run: Run, products: Settings) -> None:

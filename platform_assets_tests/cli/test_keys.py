@@ -42,7 +42,7 @@ def test_what_is_no_key_is_refused_with_what_was_read(option: str) -> None:
     with pytest.raises(UsageError) as error:
         parse_keys(["store_id=330", option])
     assert repr(option) in error.value.what
-    assert "read as column" in error.value.what or "cannot be told apart" in error.value.what
+    assert "read as column" in error.value.what or "cannot be separated" in error.value.what
 
 
 PLAN = """\
@@ -148,7 +148,7 @@ def test_what_cannot_be_is_refused_with_what_to_do(run: Run) -> None:
         (("--stage", "keys", "--days", "2017-01-02", "--only", "store_id"), "is not COLUMN=VALUE"),
         (("--stage", "keys", "--days", "2017-01-02", "--only", "store_id=330,"), "is not COLUMN=VALUE"),
         (("--stage", "keys", "--days", "2017-01-02", "--only", "store_id=330,"), "the values ['330', '']"),
-        (("--stage", "keys", "--days", "2017-01-02", "--only", 'store_id="330'), "cannot be told apart"),
+        (("--stage", "keys", "--days", "2017-01-02", "--only", 'store_id="330'), "cannot be separated"),
         (("--stage", "keys", "--days", "2017-01-02", "--only", "department=MEAT"), "does not promise"),
         (("--stage", "keys", "--days", "2017-01-02", "--only", "store_id=some"), "is no long"),
         (("--stage", "keys", "--days", "2017-01-02", "--only", "store_id=330"), "not there or not good"),

@@ -93,9 +93,9 @@ def test_what_makes_no_sense_is_refused_by_name_with_a_remedy(run: Run) -> None:
         (("show", "raw.visit"), 2, "There is no table 'raw.visit'"),
         (("show", "gold.persons"), 3, "gold.persons sets no rows aside"),
         (("show", RAW, "--rule", "paid: not decimal(8,3)"), 3, "Did you mean paid: not decimal(8,2)?"),
-        (("show", RAW, "--day", "2017-01-01"), 3, f"Nothing of {RAW}, 2017-01-01 is set aside"),
+        (("show", RAW, "--day", "2017-01-01"), 3, f"No rows of {RAW}, 2017-01-01 are set aside"),
         (("show", RAW, "--day", "soon"), 2, "'soon' is not a day"),
-        (("replay", "raw.stays", *SIGNED), 3, "Nothing of raw.stays is set aside"),
+        (("replay", "raw.stays", *SIGNED), 3, "No rows of raw.stays are set aside"),
         (("replay", SILVER, *SIGNED), 3, f"There is nothing to replay of {SILVER}"),
     ):
         refused = run("quarantine", *args)

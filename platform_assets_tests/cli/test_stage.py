@@ -148,4 +148,4 @@ def test_a_damaged_stage_hides_no_other(run: Run, platform: Platform, trial: Ope
     assert said.code == 1
     assert "trial" in said.out
     assert "The stage other is damaged" in said.out
-    assert "could not be told" in run("stage", "drop", "other").out
+    assert "staged files are unknown" in run("stage", "drop", "other").out

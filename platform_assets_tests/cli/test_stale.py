@@ -403,7 +403,7 @@ def test_files_that_are_too_new_are_named_with_the_time_from_which_they_can_be_t
         said = run(*command)
         line = next(line for line in said.out.splitlines() if line.startswith("not taken yet"))
         assert "products/2017-01-02/a.csv and 1 other file changed a moment ago and may still grow" in line
-        wait_s = int(line.split(" in ")[1].split(" s if nobody")[0])
+        wait_s = int(line.split(" in ")[1].split(" s if there")[0])
         assert 570 < wait_s <= 590
         assert "no file waits" not in said.out
     assert run("refresh", SILVER).code == 0

@@ -193,7 +193,7 @@ def test_a_staged_day_is_not_mixed_any_further_nor_computed_again_behind_its_rea
         with pytest.raises(ScopeError, match="The stage holds"):
             scoped(platform, world, [331], DAYS[:1])
         refresh(platform, lambda: world.spark, author())
-        with pytest.raises(ScopeError, match="is another one now"):
+        with pytest.raises(ScopeError, match="has changed since"):
             publish_stage(platform, lambda: world.spark, author(), "keys")
 
 

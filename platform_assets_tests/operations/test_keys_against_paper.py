@@ -144,7 +144,7 @@ def test_rows_that_are_approved_while_a_plan_of_keys_stands_still_come_in_with_t
         found.waiting.remove(late)
         take(found, platform)
         platform.sync()
-        with pytest.raises(StoppedError, match="is another one now"):
+        with pytest.raises(StoppedError, match="has changed since"):
             applied(found, platform, plan(["A"]))
         found.check()
         cancel(platform, "some", author())

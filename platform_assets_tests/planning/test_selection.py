@@ -205,7 +205,7 @@ def test_a_day_is_on_record_as_what_all_of_it_was_made_by_or_as_what_no_day_woul
             DAILY_SALES,
             {"columns": (Column("at", "timestamp", "t", nullable=False),), "key": ("at",), "separable_by": ("at",),
              "reconciles": ()},
-            "none of string, long, int, date",
+            "not one of string, long, int, date",
         ),
     ],
 )  # fmt: skip
