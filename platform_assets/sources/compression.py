@@ -11,8 +11,6 @@ from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-import pyarrow as pa
-
 from platform_assets.contracts.landing import COMPRESSIONS
 from platform_assets.sources.landing import LandedFile
 from platform_assets.sources.limits import LimitError, Limits
@@ -120,6 +118,8 @@ def _by_arrow(ending: str, codec: str) -> Callable[[BinaryIO], Iterator[bytes]]:
     """Return a reader by Arrow, which tells a file that was cut short: `zstandard` takes half a file for the whole."""
 
     def pieces(packed: BinaryIO) -> Iterator[bytes]:
+        import pyarrow as pa  # the help of commands does without
+
         stream = pa.CompressedInputStream(packed, codec)
         while True:
             try:

@@ -163,6 +163,7 @@ CASES: list[Any] = [
     (["refresh", "silver.products", "--explain"], ()),
     pytest.param(["reload", "raw.transactions", "--dry-run"], (), marks=pytest.mark.proof),
     pytest.param(["stage", "list"], (), marks=pytest.mark.proof),
+    pytest.param(["source", "list"], (), marks=pytest.mark.proof),
     pytest.param(["plan", "status"], (), marks=pytest.mark.proof),
     pytest.param(["late", "list"], (), marks=pytest.mark.proof),
     pytest.param(["breaker", "list"], (), marks=pytest.mark.proof),
