@@ -8,7 +8,7 @@ from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.releases import erasures_by
-from platform_assets.records.erased_keys import ErasedKeys
+from platform_assets.records.erased_keys import ErasedKeys, Written
 from platform_assets.records.history import ERASURE, PublicationRecord
 from platform_assets.records.manifest import Erasure
 from platform_assets.secret import installation_secret, name_of
@@ -60,7 +60,15 @@ def erased_keys(platform: Platform, contract: Contract) -> ErasedKeys | None:
     # What a contract does not declare any more, raw keeps as a text.
     declared = {column.name: column.type for column in contract.columns}
     types = {field: declared.get(field, "string") for erasure in erasures for field in erasure.key}
-    return ErasedKeys(secret, [erasure.key for erasure in erasures], types)
+    return ErasedKeys(secret, [erasure.key for erasure in erasures], types, written(contract))
+
+
+def written(contract: Contract) -> Written:
+    """Return how files have the rows of a raw table, as far as rows that were set aside are looked through by it."""
+    places = {c.name: c.path or (c.source_name or c.name,) for c in contract.columns if c.path or c.source_name}
+    if contract.source is None or (csv := contract.source.csv) is None:
+        return Written(places)
+    return Written(places, csv.delimiter, csv.quote or '"', csv.widths)
 
 
 def erased_of_arrivals(platform: Platform, table: str) -> Counter[str]:

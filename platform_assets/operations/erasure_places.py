@@ -12,7 +12,7 @@ from unicodedata import normalize
 
 from platform_assets.contracts import DAY, Catalogue, Contract
 from platform_assets.contracts.rules import quarantine_table, refused_table
-from platform_assets.engine.erasures import made
+from platform_assets.engine.erasures import made, written
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.errors import PlatformError, did_you_mean
@@ -25,7 +25,15 @@ from platform_assets.lakehouse.storage.parquet import damaged, opened
 from platform_assets.operations.plan_record import all_records
 from platform_assets.planning.rows_aside import late_table
 from platform_assets.progress import OnProgress, Progress
-from platform_assets.records.erased_keys import AS_DELIVERED, KEY_TYPES, ErasedKeys, canonical, hash_of
+from platform_assets.records.erased_keys import (
+    AS_DELIVERED,
+    BY_NAME,
+    KEY_TYPES,
+    ErasedKeys,
+    Written,
+    canonical,
+    hash_of,
+)
 from platform_assets.records.manifest import is_publication
 from platform_assets.sources.listing import landing_area
 
@@ -67,12 +75,14 @@ class Place:
         types: of the fields of the key there, by field.
         values: of the key, canonical texts by field.
         is_payload: its rows were set aside, and kept as a text each.
+        written: how files have them.
     """
 
     table: str
     types: Mapping[str, str]
     values: Fields
     is_payload: bool = False
+    written: Written = BY_NAME
 
     def hashes(self, secret: bytes) -> dict[str, str]:
         """Return the hashes of the key's fields, which are stored in its place."""
@@ -80,7 +90,7 @@ class Place:
 
     def keys(self, secret: bytes) -> ErasedKeys:
         """Return what recognises the rows of the key."""
-        return ErasedKeys(secret, [self.hashes(secret)], self.types)
+        return ErasedKeys(secret, [self.hashes(secret)], self.types, self.written)
 
 
 @dataclass(frozen=True)
@@ -245,7 +255,8 @@ def _places(catalogue: Catalogue, contract: Contract, key: Fields) -> list[Place
 def _aside(table: str, source: Contract, key: Fields) -> Place:
     """Return where rows of a raw table are kept as they were delivered."""
     types = {field: source.column(field).type for field in key}
-    return Place(table, types, {field: _value(source, field, text) for field, text in key.items()}, is_payload=True)
+    values = {field: _value(source, field, text) for field, text in key.items()}
+    return Place(table, types, values, is_payload=True, written=written(source))
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from datetime import date
 from decimal import Decimal, InvalidOperation
+from itertools import accumulate
+from typing import NamedTuple
 
 KEY_TYPES = ("string", "long", "int", "date")
 """Types of columns that can name a person: their values have one text each."""
@@ -55,11 +57,32 @@ def hash_of(secret: bytes, field: str, text: str) -> str:
     return hmac.digest(secret, json.dumps(["erased", field, text]).encode(), "sha256").hex()
 
 
+class Written(NamedTuple):
+    """How files have the rows of a table, where its contract declares that.
+
+    Args:
+        places: names and places in lists that lead to a field's value in a JSON object, by field.
+        widths: of fields of text, in characters.
+    """
+
+    places: Mapping[str, tuple[str | int, ...]] = {}
+    delimiter: str = ","
+    quote: str = '"'
+    widths: tuple[int, ...] = ()
+
+
+BY_NAME = Written()
+"""Fields have their own names, in JSON lines and in CSV by RFC 4180."""
+
+
 class ErasedKeys:
     """Recognises rows of erased keys. It is sent to Spark's workers, and its repr does not show its secret."""
 
-    def __init__(self, secret: bytes, keys: Collection[Key], types: Mapping[str, str]) -> None:
+    def __init__(
+        self, secret: bytes, keys: Collection[Key], types: Mapping[str, str], written: Written = BY_NAME
+    ) -> None:
         self.fields = tuple(sorted({field for key in keys for field in key}))
+        self._written = written
         self._secret, self._types = secret, dict(types)
         # By their fields, so that a row takes no longer the more was erased.
         self._hashes: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
@@ -104,13 +127,14 @@ class ErasedKeys:
         """Return the hashes of all that may be a field's value in some texts, by field."""
         hashes: dict[str, set[str]] = {field: set() for field in self.fields}
         for payload in payloads:
-            pairs = _pairs(payload)
-            if pairs is not None:
-                for name, value in pairs:
+            document, pairs = _read(payload)
+            if document is not None:
+                elsewhere = ((field, _at(document, place)) for field, place in self._written.places.items())
+                for name, value in (*pairs, *elsewhere):
                     if name in hashes and not isinstance(value, dict | list | bool | None):
                         hashes[name].add(self._hash(name, str(value)))
             else:
-                parts = set(_parts(payload))
+                parts = set(_parts(payload, self._written))
                 for field in self.fields:
                     hashes[field].update(self._hash(field, part) for part in parts)
         return hashes
@@ -132,8 +156,8 @@ class ErasedKeys:
         return self._known[field, text]
 
 
-def _pairs(payload: str) -> list[tuple[str, object]] | None:
-    """Return every name of a JSON object with what it has, also within others; None of anything else."""
+def _read(payload: str) -> tuple[dict[str, object] | None, list[tuple[str, object]]]:
+    """Return a JSON object and every name with what it has, also within others; None of anything else."""
     pairs: list[tuple[str, object]] = []
 
     def noted(of_object: list[tuple[str, object]]) -> dict[str, object]:
@@ -143,11 +167,23 @@ def _pairs(payload: str) -> list[tuple[str, object]] | None:
     try:
         document = json.loads(payload, object_pairs_hook=noted)
     except (ValueError, RecursionError):
-        return None
-    return pairs if isinstance(document, dict) else None
+        return None, []
+    return (document if isinstance(document, dict) else None), pairs
 
 
-def _parts(line: str) -> Iterator[str]:
+def _at(value: object, place: tuple[str | int, ...]) -> object:
+    """Return what lies at a place in a JSON object; None if nothing does."""
+    for step in place:
+        if isinstance(value, dict) and isinstance(step, str):
+            value = value.get(step)
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            value = value[step]
+        else:
+            return None
+    return value
+
+
+def _parts(line: str, written: Written) -> Iterator[str]:
     """Yield all of a broken line that may have been a value."""
     yield from _BETWEEN.split(line)
     for quoted in _QUOTED.findall(line):
@@ -155,5 +191,9 @@ def _parts(line: str) -> Iterator[str]:
         if "\\" in quoted:
             with suppress(ValueError):
                 yield json.loads(f'"{quoted}"', strict=False)
-    with suppress(csv.Error):
-        yield from (part.strip() for row in csv.reader([line]) for part in row)
+    for delimiter, quote in {(",", '"'), (written.delimiter, written.quote)}:
+        with suppress(csv.Error, ValueError):
+            read = csv.reader([line], delimiter=delimiter, quotechar=quote)
+            yield from (part.strip() for row in read for part in row)
+    ends = accumulate(written.widths)
+    yield from (line[end - width : end].strip() for width, end in zip(written.widths, ends, strict=True))

@@ -7,14 +7,15 @@ import pickle
 import pytest
 from pyspark import cloudpickle
 
-from platform_assets.records.erased_keys import ErasedKeys, canonical, hash_of
+from platform_assets.records.erased_keys import BY_NAME, ErasedKeys, Written, canonical, hash_of
 
 SECRET = b"secret"
 TYPES = {"person": "long", "name": "string", "born": "date"}
 
 
-def keys(**values: str) -> ErasedKeys:
-    return ErasedKeys(SECRET, [{field: hash_of(SECRET, field, text) for field, text in values.items()}], TYPES)
+def keys(written: Written = BY_NAME, /, **values: str) -> ErasedKeys:
+    hashes = {field: hash_of(SECRET, field, text) for field, text in values.items()}
+    return ErasedKeys(SECRET, [hashes], TYPES, written)
 
 
 def in_text(erased: ErasedKeys, text: str | None) -> bool:
@@ -70,6 +71,23 @@ def test_all_fields_of_a_key_have_to_be_the_same() -> None:
 )
 def test_a_row_that_was_set_aside_is_told_by_its_text(payload: str | None, is_theirs: bool) -> None:
     assert in_text(keys(person="42"), payload) is is_theirs
+
+
+@pytest.mark.parametrize(
+    ("payload", "is_theirs"),
+    [
+        ('{"who": {"ids": [7, {"no": "0042"}]}}', True),
+        ('{"who": {"ids": [42]}, "no": 42}', False),
+        ('{"who": null}', False),
+        ("x^42^y", True),
+        ("x^'42'^y", True),
+        ("abc0042x", True),
+        ("0042abcx", False),
+    ],
+)
+def test_a_row_that_was_set_aside_is_told_by_how_its_files_are_declared(payload: str, is_theirs: bool) -> None:
+    written = Written({"person": ("who", "ids", 1, "no")}, delimiter="^", quote="'", widths=(3, 4))
+    assert in_text(keys(written, person="42"), payload) is is_theirs
 
 
 @pytest.mark.timeout(10)
