@@ -12,11 +12,12 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from pydantic import SecretStr
 from pyspark.sql import SparkSession
 
-from platform_assets.contracts import DAY, Catalogue, LandingFiles
+from platform_assets.contracts import DAY, Catalogue, Contract, LandingFiles
 from platform_assets.contracts.rules import quarantine_table, with_quarantine
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import RefreshResult, refresh
@@ -82,7 +83,7 @@ class TableTests:
         return list(_differences(test, self._outcomes[key], self.catalogue))
 
     def _compute(self, tests: Sequence[TableTest]) -> _Outcome:
-        days = sorted(_days_given(tests[0].given, self.catalogue).union(*(test.days for test in tests)))
+        days = sorted(days_given(tests[0].given, self.catalogue).union(*(test.days for test in tests)))
         wanted: dict[str, frozenset[date]] = {}
         for test in tests:
             wanted[test.table] = wanted.get(test.table, frozenset()) | test.days
@@ -137,15 +138,57 @@ def with_deliveries(catalogue: Catalogue) -> Catalogue:
     return Catalogue.of(domains)
 
 
-def _days_given(given: Given, catalogue: Catalogue) -> set[date]:
+def days_given(given: Given, catalogue: Catalogue) -> set[date]:
     """Return the days of arrivals, and those of events where they are written in ISO 8601."""
     days: set[date] = set()
     for table, deliveries in given.items():
         days |= deliveries.keys()
         for row in (row for rows in deliveries.values() if not isinstance(rows, Path) for row in rows):
             with suppress(ValueError):
-                days.add(date.fromisoformat(str(row.values.get(str(catalogue[table].event_time)))[:10]))
+                days.add(_day_of(str(row.values.get(str(catalogue[table].event_time))), catalogue[table]))
     return days
+
+
+def _day_of(text: str, contract: Contract) -> date:
+    if contract.day_zone is None:
+        return date.fromisoformat(text[:10])
+    at, zone = datetime.fromisoformat(text), contract.column(str(contract.event_time)).zone
+    return at.replace(tzinfo=at.tzinfo or ZoneInfo(zone or "UTC")).astimezone(ZoneInfo(contract.day_zone)).date()
+
+
+def as_delivered(contract: Contract, rows: Rows) -> str:
+    """Return rows as JSON lines, or in the document, and at the places, where files of their source have them."""
+    assert contract.source is not None
+    texts = [json.dumps(_placed(contract, row.values)) for row in rows]
+    if not contract.source.records:
+        return "".join(f"{text}\n" for text in texts)
+    document = f"[{', '.join(texts)}]"
+    for name in reversed(contract.source.records):
+        document = f"{{{json.dumps(name)}: {document}}}"
+    return document
+
+
+def _placed(contract: Contract, values: Mapping[str, str | None]) -> Any:
+    root: dict[str | int, Any] = {}
+    places = {name: contract.column(name).path or (name,) for name in values}
+    for name in sorted(places, key=lambda name: len(places[name])):
+        *above, last = places[name]
+        place = root
+        for step in above:
+            if not isinstance(place.get(step), dict):
+                place[step] = {}
+            place = place[step]
+        place[last] = values[name]
+    return _with_lists(root)
+
+
+def _with_lists(value: Any) -> Any:
+    """Return what has numbers for names as lists."""
+    if not isinstance(value, dict):
+        return value
+    inside = {step: _with_lists(each) for step, each in value.items()}
+    numbers = [step for step in inside if isinstance(step, int)]
+    return [inside.get(n) for n in range(max(numbers) + 1)] if numbers else inside
 
 
 def _deliver(settings: Settings, given: Given, catalogue: Catalogue) -> None:
@@ -164,7 +207,7 @@ def _deliver(settings: Settings, given: Given, catalogue: Catalogue) -> None:
             if isinstance(rows, Path):
                 shutil.copyfile(rows, file)
             else:
-                file.write_text("".join(json.dumps(dict(row.values)) + "\n" for row in rows), encoding="utf-8")
+                file.write_text(as_delivered(contract, rows), encoding="utf-8")
             if source.complete:
                 (folder / (f"{file.name}{source.complete}" if source.marks_files else source.complete)).touch()
 
