@@ -223,7 +223,8 @@ def _files(source: Contract) -> dict[str, Any]:
     assert source.source is not None
     csv = source.source.csv
     of_files = declared_parts(csv, "nulls", "decimal", "thousands") | csv.dialect if csv else {}
-    parts = {"csv": of_files, "json": declared_parts(source.source, "records")}
+    # Written as no column's name can be.
+    parts = {"CSV": of_files, "JSON": declared_parts(source.source, "records")}
     parts |= {each.name: declared_parts(each, "source_name", "path", "pattern", "nulls") for each in source.columns}
     return {name: part for name, part in parts.items() if part}
 

@@ -21,7 +21,7 @@ _LINE = re.compile(r"[^\r\n]*+(?:\r\n|\n|\r(?!\Z))")
 _LAST_LINE = re.compile(r"[^\r\n]*+(?:\r\n?|\n|\Z)")
 _ENDS = re.compile(r"\r\n?|\n")
 _TO_QUOTE = re.compile('[",\r\n\0\ufdd0]')
-_BLANK = "".join(map(chr, range(33)))
+BLANK = "".join(map(chr, range(33)))
 """What Spark takes for white space when it drops blank lines."""
 
 
@@ -65,7 +65,8 @@ def _line(fields: Sequence[str]) -> str:
     """Return fields as a line of CSV, which is never blank."""
     if _TO_QUOTE.search("".join(fields)):
         fields = [_quoted(field) if _TO_QUOTE.search(field) else field for field in fields]
-    return ",".join(fields) or '""'
+    line = ",".join(fields)
+    return line if line.strip(BLANK) else f'"{line}"'
 
 
 def _quoted(field: str) -> str:
@@ -98,7 +99,7 @@ class Delimited:
         self._within = re.compile(f"{escape or '(?!)'}{taken}|{quote}({quote})")
         ends = [sum(form.widths[:n]) for n in range(len(form.widths) + 1)]
         self._places = [slice(*between) for between in pairwise(ends)]
-        self._blank = _BLANK if form.widths else _BLANK.replace(form.delimiter, "")
+        self._blank = BLANK if form.widths else BLANK.replace(form.delimiter, "")
 
     def records(self, texts: Iterator[str]) -> Iterator[Record]:
         """Yield the header, written by the contract where the file has none, and every record that is not blank."""
@@ -193,6 +194,6 @@ class Delimited:
 
     def _cut(self, line: str) -> tuple[list[str], str]:
         most = self._places[-1].stop
-        if len(line) < most or line[most:].strip(_BLANK):
-            return [line], f"{len(line)} characters instead of {most}" if line.strip(_BLANK) else ""
-        return [line[place].strip(_BLANK) for place in self._places], ""
+        if len(line) < most or line[most:].strip(BLANK):
+            return [line], f"{len(line)} characters instead of {most}" if line.strip(BLANK) else ""
+        return [line[place].strip(BLANK) for place in self._places], ""

@@ -14,7 +14,7 @@ from itertools import chain
 from platform_assets.contracts import Contract
 from platform_assets.records.raw_rows import WHOLE
 from platform_assets.sources.compression import ContentError
-from platform_assets.sources.delimited import Record, marked, split_lines, too_long
+from platform_assets.sources.delimited import BLANK, Record, marked, split_lines, too_long
 from platform_assets.sources.limits import Limits
 
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -31,6 +31,12 @@ class _Place:
 
     columns: list[str] = field(default_factory=list)
     within: dict[str | int, _Place] = field(default_factory=dict)
+
+    def nulls(self) -> Iterator[tuple[str, str]]:
+        """Yield the columns of all places within one that is null, or lies behind the end of a list."""
+        for place in self.within.values():
+            yield from ((column, "null") for column in place.columns)
+            yield from place.nulls()
 
 
 def has_paths(contract: Contract) -> bool:
@@ -73,7 +79,7 @@ class JsonRecords:
             yield from self._of_document()
             return
         for line, text in enumerate(split_lines(chain([self._text[self._at :]], texts), self._longest), self._line):
-            if text.strip():
+            if text.strip(BLANK):
                 yield line, self._record(text)
 
     def _of_document(self) -> Iterator[Record]:
@@ -109,8 +115,8 @@ class JsonRecords:
 
     def _name(self) -> str | None:
         """Return the next name in an object, past its colon; None at its end."""
-        if self._next() in (",", ""):
-            self._expect(",")
+        if not self._next():
+            self._expect(",")  # which says that there is no more
         if self._next() == "}":
             return None
         written = self._value()
@@ -241,6 +247,7 @@ def _walk(text: str, at: int, place: _Place, found: list[tuple[str, str]]) -> tu
             ends = _SKIP(text, at)[1]
             is_null = text.startswith("null", at)
             is_more |= not is_null if there and not there.columns else there is None
+            found += there.nulls() if there and is_null else ()
         found += [(column, text[at:ends]) for column in (there.columns if there else ())]
         at = _space(text, ends)
         if text[at] == closes:
@@ -248,4 +255,6 @@ def _walk(text: str, at: int, place: _Place, found: list[tuple[str, str]]) -> tu
         if text[at] != ",":
             raise ValueError
         at = _space(text, at + 1)
+    if closes == "]":
+        found += _Place(within={n: there for n, there in place.within.items() if n not in seen}).nulls()
     return at + 1, is_more

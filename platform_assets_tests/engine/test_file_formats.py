@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import bz2
 import io
+import json
 import re
 import zipfile
 from collections import Counter
@@ -23,9 +24,13 @@ import pytest
 from platform_assets import contracts
 from platform_assets.contracts import Catalogue, Column, Contract, Csv, Domain, Input, LandingFiles, same_day
 from platform_assets.engine.ingest.aside import aside
+from platform_assets.engine.ingest.batch import other_records
 from platform_assets.operations.quarantine import lines
+from platform_assets.operations.table_tests.files import Row
+from platform_assets.operations.table_tests.run import as_delivered, days_given
 from platform_assets.planning.configuration import configuration, contract_changes
 from platform_assets.planning.rows_aside import AsideSelection
+from platform_assets.sources.inspect import Inspection
 from platform_assets_tests.support.world import World, empty_world
 
 PAGE = Path(__file__).parents[2] / "docs" / "file-formats.md"
@@ -244,3 +249,34 @@ def test_a_changed_declaration_makes_days_of_readers_stale_and_one_of_endings_do
     [change] = contract_changes(parts(Csv(delimiter=";")), parts(Csv(delimiter="|")))
     assert (change.needs, "'delimiter': ';'" in change.what) == ("nothing", True)
     assert contract_changes(parts(Csv(delimiter=";")), parts(Csv(delimiter=";", endings=(".txt",)))) == ()
+
+
+def test_a_column_may_have_the_name_of_a_format():
+    raw = replace(PLAIN, columns=(*PLAIN.columns, Column("csv", "string", "A name.")))
+    raw = replace(raw, source=LandingFiles("plain", csv=Csv(delimiter=";")))
+    silver = Contract(
+        "silver.plain", "The same.", "tests@example.com", raw.columns, ("id",), (Input("raw.plain", same_day()),)
+    )
+    parts = configuration(Catalogue.of([Domain("plain", (raw, silver), "nowhere")]), silver).parts
+    assert parts["order"]["raw.plain"]["files"]["CSV"] == {"delimiter": ";"}
+
+
+def test_refused_rows_of_a_file_that_is_split_otherwise_today_cannot_be_identified():
+    seen = {"a.csv": Inspection((), "", 3), "b.csv": Inspection((), "", 2)}
+    [(path, what)] = other_records({"a.csv": 3, "b.csv": 3}, seen).items()
+    assert path == "b.csv"
+    assert what.startswith("had 3 rows and has 2 by today's contract")
+
+
+def test_rows_of_a_test_are_delivered_where_files_of_their_source_have_them():
+    [orders] = (contract for contract in DECLARED if contract.table == "web_orders")
+    given = Row({"id": "7", "email": "ann@example.com", "total": None}, "here")
+    assert json.loads(as_delivered(orders, (given,))) == {
+        "data": {"orders": [{"id": "7", "customer": {"emails": ["ann@example.com"]}, "total": {"value": None}}]}
+    }
+    assert as_delivered(PLAIN, (Row({"id": "7"}, "here"),)) == '{"id": "7"}\n'
+
+
+def test_the_days_of_a_test_are_those_of_the_shop():
+    given = {"raw.shop": {date(2017, 1, 1): (Row({"at": "2017-01-01T23:30:00Z"}, "here"),)}}
+    assert days_given(given, Catalogue.of([DOMAIN])) == {date(2017, 1, 1), date(2017, 1, 2)}

@@ -114,3 +114,8 @@ def test_an_escape_takes_signs_as_text_and_leaves_others(size):
     rows = [["x,y", "\\N"], ['q"\\', "C:\\dir"], ["z\nw", "1"], ["v\r\n", '\\"']]
     assert [fields(line) for _, line in found[1:-1]] == rows
     assert found[-1][1].startswith(f"{BROKEN}field 2 ends with an escape before nothing{BROKEN}")
+
+
+def test_a_quoted_blank_is_no_blank_line():
+    found = read(Csv(delimiter=";"), 'a\n" "\n\n""\n')
+    assert found == [(1, "a"), (2, '" "'), (4, '""')]

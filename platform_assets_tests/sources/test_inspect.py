@@ -24,9 +24,11 @@ from hypothesis import strategies as st
 
 from platform_assets.contracts import Column, Contract, Csv, LandingFiles
 from platform_assets.contracts.landing import format_of
+from platform_assets.records import raw_rows
 from platform_assets.sources import text as stream
 from platform_assets.sources.compression import CHUNK
 from platform_assets.sources.inspect import Inspection, inspect
+from platform_assets.sources.json_records import JsonRecords
 from platform_assets.sources.landing import ChangedError, LandedFile, LinkError
 from platform_assets.sources.limits import LimitError, Limits
 from platform_assets.sources.listing import FolderArea, list_landing
@@ -527,6 +529,25 @@ def test_a_json_document_has_its_records_where_its_contract_says(look, text, lan
     contract = replace(CONTRACT, source=LandingFiles("visits", records=("data", "rows")))
     found = look("a.json", text % OBJECT, contract)
     assert (found.reason, found.landed) == (reason, landed)
+
+
+@pytest.mark.parametrize(
+    ("place", "found"),
+    [
+        ('{"who": {"names": ["Ann"]}}', {"note": "Ann"}),
+        ('{"who": {"names": []}}', {"note": None}),
+        ('{"who": {"names": null}}', {"note": None}),
+        ('{"who": null}', {"note": None}),
+        ('{"who": {}}', {}),
+        ('{"who": 7}', {"_rest": True}),
+        ("{}", {}),
+    ],
+)
+def test_what_a_null_or_a_short_list_has_at_a_path_is_null_and_not_missing(place, found):
+    name = replace(CONTRACT.columns[3], path=("who", "names", 0))
+    contract = replace(CONTRACT, columns=(*CONTRACT.columns[:3], name))
+    [(_, line)] = JsonRecords(contract, Limits()).records(iter([f"{place}\n"]))
+    assert json.loads(line.partition(raw_rows.WHOLE)[0]) == found
 
 
 def test_a_whole_parquet_file_has_the_rows_of_its_footer(look):

@@ -128,6 +128,20 @@ def refuse_files(wrong: Mapping[str, str]) -> None:
         )
 
 
+def other_records(recorded: Mapping[str, int], seen: Mapping[str, Inspection]) -> dict[str, str]:
+    """Return files of which the numbers of refused rows mean nothing by today's contract, which splits them otherwise.
+
+    Args:
+        recorded: how many rows each file had when it was taken, by path.
+    """
+    return {
+        path: f"had {counted(recorded[path], 'row')} and has {inspection.landed:,} by today's contract, so that its "
+        "refused rows cannot be identified; `platform-assets reload` reads all of them"
+        for path, inspection in seen.items()
+        if inspection.landed != recorded[path]
+    }
+
+
 def repaired(turn: IngestTurn, files: Collection[LandedFile]) -> Again:
     """Return files that came again under their names after rows of them had been refused."""
     refused = turn.platform.ledger.arrivals(turn.contract.name, refused_only=True)
@@ -178,6 +192,9 @@ def ingest_batch(
         except NOT_AS_LISTED as error:
             left[file] = not_as_listed(file.path, error)
     refused = {file: inspection.reason for file, inspection in seen.items() if inspection.reason is not None}
+    if again.rows:
+        recorded = {arrival.path: arrival.landed for arrival in turn.platform.ledger.arrivals(turn.contract.name)}
+        refuse_files(other_records(recorded, {file.path: one for file, one in seen.items() if file not in refused}))
     while seen:
         try:
             with full_disk_explained(turn.contract.name):
