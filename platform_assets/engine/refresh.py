@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from platform_assets.engine.catalogue import MistakesError
-from platform_assets.engine.circuits import stopped
+from platform_assets.engine.circuits import in_order, stopped
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.moves import moved_meanwhile
 from platform_assets.engine.platform import Author, Platform
@@ -123,7 +123,13 @@ def _publish_batch(
     table, snapshot = work.contract.name, LakeSnapshot.now(work.platform)
     with deletion_explained(snapshot, table):
         computed = compute(work, snapshot, days, to_come, so_far)
-    met = _publish(work, computed, snapshot, last=last) if computed.publication else _Met()
+    try:
+        met = _publish(work, computed, snapshot, last=last) if computed.publication else _Met()
+    except Exception:
+        if computed.holds:  # which count, though the good days cannot be published
+            with in_order(work.platform):
+                work.platform.ledger.verdicts.refuse(computed.holds)
+        raise
     good = computed.result.published.keys() - met.again - met.put_back.keys()
     over = [hold for hold in computed.over if hold.day in good]
     overtaken = write_holds(snapshot, computed.holds, {table: good}, over)

@@ -10,12 +10,15 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from platform_assets.engine.circuits import CircuitOpenError
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import recompute_step, refresh
 from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.step import compute as computing
 from platform_assets.engine.step import stage as staging
 from platform_assets.engine.step.holds import write_holds
+from platform_assets.operations.breaker import freeze
 from platform_assets.operations.opening import open_platform
 from platform_assets.operations.stages.stages import publish_stage, refresh_stage
 from platform_assets.operations.stages.store import opened_stage
@@ -128,3 +131,20 @@ def test_who_refreshes_holds_no_day_that_a_person_accepted_meanwhile(
     with world.open() as platform:
         refresh(platform, lambda: world.spark, Author("tick", "a tick"))
     assert holds(world) == [], "a person accepted it"
+
+
+def test_what_a_gate_refused_counts_though_a_freeze_keeps_the_good_days_of_its_batch_from_being_published(
+    prepared: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One asset run of two days: a person freezes the table while it is at work."""
+    world, good = prepared(a_day_without_rows), date(2017, 1, 18)
+    world.deliver_rows("transactions", str(good), "a.jsonl", lines(good.day))
+    with world.open() as platform:
+        ingest(platform, lambda: world.spark, platform.catalogue[RAW], Author("ingest", "a test"))
+        once_at(monkeypatch, computing, "gate.decided", lambda: freeze(platform, SILVER, Author("person", "wrong")))
+        step, release = Step(SILVER, (ODD, good)), platform.current_release().number
+        with pytest.raises(CircuitOpenError, match="frozen"):
+            recompute_step(platform, lambda: world.spark, step, Author("run", "a test"))
+        assert platform.current_release().number == release
+        verdicts = platform.ledger.verdicts.of([SILVER])[SILVER]
+        assert [(each.run, each.day, *each.failed) for each in verdicts] == [("run", ODD, "volume")]
