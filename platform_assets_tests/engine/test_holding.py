@@ -148,3 +148,13 @@ def test_what_a_gate_refused_counts_though_a_freeze_keeps_the_good_days_of_its_b
         assert platform.current_release().number == release
         verdicts = platform.ledger.verdicts.of([SILVER])[SILVER]
         assert [(each.run, each.day, *each.failed) for each in verdicts] == [("run", ODD, "volume")]
+
+
+def test_what_a_gate_refused_counts_in_a_stage_of_a_plan_and_not_in_one_of_a_person(prepared: Prepared) -> None:
+    world = prepared(a_day_without_rows)
+    with world.open() as platform:
+        for name, is_plans in (("trial", False), ("plan-mend", True)):
+            done = refresh_stage(platform, lambda: world.spark, Author(name, "a test"), name, is_plans=is_plans)
+            assert {day for step in done.steps for day in step.held} == {ODD}
+        verdicts = platform.ledger.verdicts.of([SILVER])[SILVER]
+        assert [(each.run, each.day, *each.failed) for each in verdicts] == [("plan-mend", ODD, "volume")]

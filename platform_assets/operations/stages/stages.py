@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 from types import MappingProxyType
 
 from platform_assets.contracts.rules import with_quarantine
-from platform_assets.engine.circuits import refuse_stopped
+from platform_assets.engine.circuits import in_order, refuse_stopped
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage
 from platform_assets.engine.refresh import RefreshResult, fill, planned
@@ -47,6 +47,7 @@ from platform_assets.planning.plan import Plan
 from platform_assets.planning.selection import BY_PERSON, Request
 from platform_assets.planning.steps import Step
 from platform_assets.progress import OnProgress, no_progress
+from platform_assets.records.history import Hold
 from platform_assets.spark.session.on_demand import SparkOnDemand
 
 Look = Callable[[OpenStage, Mapping[str, Mapping[date, str]]], None]
@@ -105,8 +106,17 @@ def refresh_stage(
         stage = Stage(platform, author, before, _keep(platform, before), is_private=not is_plans)
         plan = planned(stage, request, plan)
         spark = analysed(platform, [step.table for step in plan.steps], spark, author.run if is_plans else "")
-        with announced_settled(platform):  # the stage keeps what is held
+
+        def refused() -> list[Hold]:
+            """Return what gates refused of a plan. The stage keeps it; settled figures wait for an approval."""
+            new = [hold for hold in stage.staged.holds if is_plans and hold not in before.staged.holds]
+            return [hold for hold in new if hold.failed.keys() - {"settled"}]
+
+        with announced_settled(platform, refused):
             steps, struck = fill(stage, plan, spark, progress, request, looked_at)
+            if holds := refused():
+                with in_order(platform):
+                    platform.ledger.verdicts.refuse(holds)
     return RefreshResult((), steps, struck, plan=plan)
 
 
