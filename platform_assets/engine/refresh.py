@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from platform_assets.engine.catalogue import MistakesError
-from platform_assets.engine.circuits import in_order, stopped
+from platform_assets.engine.circuits import CircuitOpenError, in_order, stopped
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.moves import moved_meanwhile
 from platform_assets.engine.platform import Author, Platform
@@ -125,7 +125,7 @@ def _publish_batch(
         computed = compute(work, snapshot, days, to_come, so_far)
     try:
         met = _publish(work, computed, snapshot, last=last) if computed.publication else _Met()
-    except Exception:
+    except (CircuitOpenError, Conflict):
         if computed.holds:  # which count, though the good days cannot be published
             with in_order(work.platform):
                 work.platform.ledger.verdicts.refuse(computed.holds)
