@@ -307,18 +307,18 @@ def statements(lake: Lake, release: Release, dialect: Dialect) -> Iterator[str]:
 def _duckdb(lake: Lake, release: Release) -> Iterator[str]:
     without = tables_without_view(lake, release)
     for layer in sorted({table.partition(".")[0] for table in (*release.versions, *without)}):
-        yield f"CREATE SCHEMA IF NOT EXISTS {_quoted(layer)}"
+        yield f"CREATE SCHEMA IF NOT EXISTS {quoted(layer)}"
     for table in without:
-        yield f"DROP VIEW IF EXISTS {_qualified(table)}"
+        yield f"DROP VIEW IF EXISTS {qualified(table)}"
     for table in release.versions:
         snapshot = whole_snapshot(lake, table, release)
-        yield f"CREATE OR REPLACE VIEW {_qualified(table)} AS\n{_select(lake, table, snapshot)}"
+        yield f"CREATE OR REPLACE VIEW {qualified(table)} AS\n{_select(lake, table, snapshot)}"
 
 
 def _select(lake: Lake, table: str, snapshot: TableSnapshot) -> str:
     columns = {field["name"]: field["type"] for field in json.loads(snapshot.schema_string)["fields"]}
     if not snapshot.files:
-        none = ", ".join(f"CAST(NULL AS {_duckdb_type(type_)}) AS {_quoted(name)}" for name, type_ in columns.items())
+        none = ", ".join(f"CAST(NULL AS {_duckdb_type(type_)}) AS {quoted(name)}" for name, type_ in columns.items())
         return f"SELECT {none} WHERE false"
     _refuse_folders_like_columns(lake, table, columns)
     shown = ", ".join(_column(name, type_) for name, type_ in columns.items())
@@ -328,7 +328,7 @@ def _select(lake: Lake, table: str, snapshot: TableSnapshot) -> str:
     if _all_have(snapshot, columns.keys() - {DAY}):
         return f"SELECT {shown}\nFROM read_parquet({', '.join(options)})"
     # DuckDB must know which files lack a column, and the column's type, in case all of them do.
-    none = ", ".join(f"CAST(NULL AS {_type_in_file(type_)}) AS {_quoted(name)}" for name, type_ in columns.items())
+    none = ", ".join(f"CAST(NULL AS {_type_in_file(type_)}) AS {quoted(name)}" for name, type_ in columns.items())
     rows = f"read_parquet({', '.join([*options, 'union_by_name = true'])})"
     return f"FROM (FROM {rows}\nUNION ALL BY NAME SELECT {none} WHERE false)\nSELECT {shown}"
 
@@ -352,8 +352,8 @@ def _refuse_folders_like_columns(lake: Lake, table: str, columns: Collection[str
 def _column(name: str, type_: str) -> str:
     # Files say that moments are UTC, unless they are INT96, which DuckDB takes for local ones. Both count alike.
     if type_ == "timestamp":
-        return f"make_timestamptz(epoch_us({_quoted(name)})) AS {_quoted(name)}"
-    return _quoted(name)
+        return f"make_timestamptz(epoch_us({quoted(name)})) AS {quoted(name)}"
+    return quoted(name)
 
 
 def _type_in_file(type_: str) -> str:
@@ -365,11 +365,13 @@ def _duckdb_type(type_: str) -> str:
     return _DUCKDB_TYPES.get(type_, type_.upper())
 
 
-def _qualified(table: str) -> str:
-    return ".".join(map(_quoted, table.split(".")))
+def qualified(table: str) -> str:
+    """Return a table's name, with its schema, as SQL."""
+    return ".".join(map(quoted, table.split(".")))
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Return a name as an identifier of DuckDB's or PostgreSQL's SQL."""
     escaped = name.replace('"', '""')
     return f'"{escaped}"'
 

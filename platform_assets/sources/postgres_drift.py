@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from platform_assets.contracts import DAY, Contract
+from platform_assets.lakehouse.reading import quoted
 from platform_assets.sources.postgres_rows import IS_DELETED, OWN, READ_AT, ROW_HASH, Position, delivered, load, write
 from platform_assets.sources.postgres_server import Access, Bound, Types, copy_to, snapshot
 from platform_assets.sources.source import Drift, DriftedKey, Reading, SoFar, SourceError
-from platform_assets.sources.taken import add_current, add_refused, duck_type, quoted, scratch
+from platform_assets.sources.taken import add_current, add_refused, duck_type, scratch
 
 if TYPE_CHECKING:
     import duckdb

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from platform_assets.contracts import Column, Contract
+from platform_assets.lakehouse.reading import quoted
 from platform_assets.sources.postgres_server import Types
 from platform_assets.sources.source import SourceError
-from platform_assets.sources.taken import quoted
 
 if TYPE_CHECKING:
     import duckdb

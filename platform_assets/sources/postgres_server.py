@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from platform_assets.contracts import Contract
 from platform_assets.lakehouse.errors import driver_message
+from platform_assets.lakehouse.reading import qualified, quoted
 from platform_assets.sources.source import SourceError
-from platform_assets.sources.taken import quoted
 
 if TYPE_CHECKING:
     import psycopg
@@ -72,7 +72,7 @@ class Access:
     @property
     def sql_name(self) -> str:
         """The table in SQL."""
-        return ".".join(map(quoted, self.table.split(".")))
+        return qualified(self.table)
 
     @contextmanager
     def open(self) -> Iterator[Connection]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts.rules import refused_table
-from platform_assets.lakehouse.reading import dataset
+from platform_assets.lakehouse.reading import dataset, quoted
 from platform_assets.records.raw_rows import ERASED, WITHDRAWAL
 from platform_assets.sources.source import SoFar, SourceError
 
@@ -53,11 +53,6 @@ def scratch(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     finally:
         connection.close()
         (folder / "scratch.duckdb").unlink(missing_ok=True)
-
-
-def quoted(name: str) -> str:
-    """Return a column's name in DuckDB's or PostgreSQL's SQL."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def add_current(
