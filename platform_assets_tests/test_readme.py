@@ -26,11 +26,11 @@ FOUR = (RAW_TRANSACTIONS, RAW_PRODUCTS, SILVER_TRANSACTIONS, SILVER_PRODUCTS)
 """What the example's table is made from, without the other gold tables."""
 
 
-def example(name: str) -> str:
-    """The code block that follows `<!-- example: name -->`."""
-    text = (project_root() / "README.md").read_text(encoding="utf-8")
-    found = re.search(rf"<!-- example: {name} -->\n```(?:python|sql)\n(.*?)```", text, re.DOTALL)
-    assert found, name
+def example(comment: str, page: str = "README.md") -> str:
+    """Return the code block of a page that follows a comment."""
+    text = (project_root() / page).read_text(encoding="utf-8")
+    found = re.search(rf"<!-- {comment} -->\n```(?:python|sql)\n(.*?)```", text, re.DOTALL)
+    assert found, comment
     return found[1]
 
 
@@ -40,17 +40,18 @@ def test_a_table_is_one_contract_and_one_function_or_query(
 ) -> None:
     """A refresh of the shipped domain with one more table."""
     names: dict[str, object] = {**vars(contracts)}
-    exec(compile(example("contract"), "README contract", "exec"), names)
+    exec(compile(example("example: contract"), "README contract", "exec"), names)
     package = tmp_path / "readme_transforms"
     package.mkdir()
     (package / "__init__.py").write_text("", encoding="utf-8")
     for module in (silver, gold):
         source = Path(str(module.__file__)).read_text(encoding="utf-8")
-        extra = "\n\n" + example("transform") if module is gold and language == "transform" else ""
+        extra = "\n\n" + example("example: transform") if module is gold and language == "transform" else ""
         (package / Path(str(module.__file__)).name).write_text(source + extra, encoding="utf-8")
     if language == "query":
         (package / "gold").mkdir()
-        (package / "gold" / "brand_sales.sql").write_text(example("query"), encoding="utf-8")
+        query = example("query: gold/brand_sales.sql", "docs/sql-tables.md")
+        (package / "gold" / "brand_sales.sql").write_text(query, encoding="utf-8")
     for name in [name for name in sys.modules if name.partition(".")[0] == "readme_transforms"]:
         del sys.modules[name]
     monkeypatch.syspath_prepend(str(tmp_path))
