@@ -2,8 +2,8 @@
 
 A module that only binds names counts by the names that a transform uses. One that acts, as by entering a function in a
 list, counts whole, for all tables of the domain: what exactly it changes need not be found out. Calls of Python's and
-of libraries' functions are no acts, nor are those of the user's *straight* functions. A straight function consists of
-assignments to local names and a result, and calls nothing that would be an act itself.
+of libraries' functions are no acts, nor is making an object of a class that only declares fields. Any other call of the
+user's own functions and classes is one, and so is a decorator of the user's own.
 """
 
 from __future__ import annotations
@@ -14,10 +14,17 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import TypeGuard
 
-from platform_assets.planning.code.names import Chain, Import, chain_of, parameters
-from platform_assets.planning.code.source import DEFINITIONS, Lookup, Module, Statement, Target
+from platform_assets.planning.code.source import (
+    DEFINITIONS,
+    Chain,
+    Lookup,
+    Module,
+    Statement,
+    Target,
+    chain_of,
+    parameters,
+)
 
 IMPORTS_BY_NAME = ("builtins.__import__", "importlib", "pkgutil", "pydoc.locate", "runpy", "sys.modules")
 """By these, code imports modules by computed names."""
@@ -35,7 +42,7 @@ _COMPUTING = frozenset(dir(builtins)) - frozenset(
     {"__import__", "compile", "delattr", "eval", "exec", "filter", "getattr", "globals", "input", "locals", "map"}
     | {"next", "open", "print", "setattr", "super", "vars"}
 )
-"""Python's own functions that change nothing; what they may call of what they are given, `_is_safe_to_pass` judges."""
+"""Python's own functions that change nothing, unless they call what they are given."""
 
 _UNCHANGING = ("datetime", "decimal", "pathlib", "pyspark.sql", "re", "zoneinfo")
 """Of these libraries, what a function gives is not changed by a method of it."""
@@ -46,8 +53,11 @@ _KEEPING = ("dataclasses", "functools.partial", "functools.wraps", "pyspark", "t
 _FILLED_LATER = frozenset(
     {"ChainMap", "Counter", "OrderedDict", "count", "cycle", "defaultdict", "deque", "dict", "iter", "list", "set"}
 )
-_MAKING = frozenset({"__call__", "__getattribute__", "__new__", "__set_name__", "__setattr__"})
-_ACCESSORS = frozenset({"classmethod", "property", "staticmethod"})
+_MAKING = frozenset(
+    {"__call__", "__getattribute__", "__init__", "__new__", "__post_init__", "__set_name__", "__setattr__"}
+)
+_INHERITED = frozenset({"__class_getitem__", "__init_subclass__"})
+_ACCESSORS = frozenset({"classmethod", "property", "staticmethod", "setter", "deleter"})
 _DUNDER = re.compile(r"__(?!(name|file|doc|members|version|init|post_init)__)\w+__$")
 
 
@@ -60,16 +70,10 @@ class Acts:
 
     def __init__(self, lookup: Lookup) -> None:
         self._lookup = lookup
-        self._acts: dict[str, bool] = {}
-        self._straight: dict[tuple[ast.AST, int], bool] = {}
 
     def acts(self, module: Module) -> bool:
         """Return whether importing a module does anything besides binding names."""
-        if module.name not in self._acts:
-            self._acts[module.name] = "__getattr__" in module.bound or any(
-                self._does(module, statement) for statement in module.executed
-            )
-        return self._acts[module.name]
+        return "__getattr__" in module.bound or any(self._does(module, one) for one in module.executed)
 
     def _does(self, module: Module, statement: Statement) -> bool:
         """Return whether a statement at the top of a module or class body does anything."""
@@ -79,23 +83,15 @@ class Acts:
             case ast.Assign(targets=targets, value=value):
                 return not (all(map(_is_name, targets)) and self._computes(module, value))
             case ast.AnnAssign(target=target, annotation=annotation, value=value):
-                return not (_is_name(target) and self._computes(module, annotation) and self._computes(module, value))
-            case ast.FunctionDef(args=args) | ast.AsyncFunctionDef(args=args):
-                every = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
-                parts = [
-                    *args.defaults,
-                    *args.kw_defaults,
-                    *(one.annotation for one in every if one),
-                    statement.returns,
-                ]
-                return not (
-                    self._is_only_wrapped(module, statement) and all(self._computes(module, one) for one in parts)
-                )
+                return not (_is_name(target) and self._computes(module, annotation, value))
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                is_plain = self._computes(module, *_parts_of(statement.args), statement.returns)
+                return not (is_plain and self._is_wrapped_by_libraries(module, statement))
             case ast.ClassDef(bases=bases, keywords=keywords, body=body):
                 return (
-                    not self._is_only_wrapped(module, statement)
+                    not self._is_wrapped_by_libraries(module, statement)
                     or not all(self._is_plain_base(module, base) for base in bases)
-                    or any(keyword.arg == "metaclass" and self._own(module, keyword.value) for keyword in keywords)
+                    or any(self._own(module, keyword.value) for keyword in keywords)
                     or any(self._does(module, one) for one in body)
                 )
             case ast.If(test=test, body=body, orelse=orelse):
@@ -108,69 +104,41 @@ class Acts:
             case _:
                 return type(statement).__name__ != "TypeAlias"
 
-    def _is_only_wrapped(self, module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
-        """Return whether decorators only return another function or class."""
+    def _is_wrapped_by_libraries(
+        self, module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    ) -> bool:
+        """Return whether all decorators are of Python or a library, and given nothing that acts."""
         for decorator in node.decorator_list:
-            layers, function = (2, decorator.func) if isinstance(decorator, ast.Call) else (1, decorator)
-            chain = chain_of(function)
+            chain = chain_of(decorator.func if isinstance(decorator, ast.Call) else decorator)
             targets = self._lookup.resolve(module, chain) if chain else []
-            if not targets and (
-                chain[-1:] in [("setter",), ("deleter",)] or chain[:1] in [(one,) for one in _ACCESSORS]
-            ):
-                continue
-            given = (
-                [*decorator.args, *(one.value for one in decorator.keywords)] if isinstance(decorator, ast.Call) else []
-            )
-            if not targets or not all(
-                self._is_straight(target, layers) if target.module else not _imports_by_name(target)
-                for target in targets
-            ):
+            if not targets and (not chain or chain[-1] not in _ACCESSORS):
                 return False
-            if not all(self._computes(module, one) for one in given):
+            if any(target.module or _imports_by_name(target) for target in targets):
+                return False
+            if not self._computes(module, *_parts_of(decorator)):
                 return False
         return True
 
     def _is_plain_base(self, module: Module, base: ast.expr) -> bool:
         """Return whether creating a class from a base runs none of the user's code."""
-        inner = base.value if isinstance(base, ast.Subscript) else base
-        chain = chain_of(inner)
-        targets = self._lookup.resolve(module, chain) if chain else []
-        if not targets:
+        chain = chain_of(base.value if isinstance(base, ast.Subscript) else base)
+        if not (targets := self._lookup.resolve(module, chain) if chain else []):
             return bool(chain) and chain[0] in _COMPUTING
-        for target in targets:
-            for one in target.module.bound.get(target.name, ()) if target.module else ():
-                if not isinstance(one, ast.ClassDef):
-                    return False
-                methods = {part.name for part in one.body if _is_method(part)}
-                if target.attribute or "__init_subclass__" in methods or "__class_getitem__" in methods:
-                    return False
-                if target.module and (
-                    not all(self._is_plain_base(target.module, above) for above in one.bases)
-                    or any(
-                        keyword.arg == "metaclass" and self._own(target.module, keyword.value)
-                        for keyword in one.keywords
-                    )
-                ):
-                    return False
-        return True
+        return all(
+            isinstance(one, ast.ClassDef)
+            and not target.attribute
+            and not _INHERITED & _methods(one)
+            and not any(self._own(target.module, keyword.value) for keyword in one.keywords)
+            and all(self._is_plain_base(target.module, above) for above in one.bases)
+            for target in targets
+            if target.module
+            for one in target.module.bound.get(target.name, ())
+        )
 
-    def _computes(
-        self,
-        module: Module,
-        expression: ast.expr | None,
-        local: frozenset[str] = frozenset(),
-        imports: Sequence[Import] = (),
-    ) -> bool:
-        """Return whether evaluating an expression changes nothing.
-
-        Args:
-            expression: with the bodies of lambdas, which may be called by what they are given to.
-            local: names that a function around has for its own.
-        """
-        if expression is None:
-            return True
-        parts = list(ast.walk(expression))
-        local |= {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    def _computes(self, module: Module, *expressions: ast.expr | None) -> bool:
+        """Return whether evaluating expressions changes nothing, with the bodies of lambdas in them."""
+        parts = [part for one in expressions if one for part in ast.walk(one)]
+        local = {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
         local = local.union(*(parameters(part.args) for part in parts if isinstance(part, ast.Lambda)))
         for part in parts:
             match part:
@@ -178,195 +146,84 @@ class Acts:
                     return False
                 case ast.Attribute(attr=name) if _DUNDER.match(name):
                     return False
-                case ast.Name(id=name) if name not in local and not self._is_plain(module, (name,), imports):
+                case ast.Name(id=name) if name not in local and not self._is_plain(module, (name,)):
                     return False
-                case ast.Attribute() if (chain := chain_of(part)) and not self._is_plain_attribute(
-                    module, chain, local, imports
-                ):
-                    return False
-                case ast.Call() if not self._is_harmless(module, part, local, imports):
+                case ast.Attribute() if (chain := chain_of(part)) and chain[0] not in local:
+                    if not self._is_plain_attribute(module, chain):
+                        return False
+                case ast.Call() if not self._is_harmless(module, part, local):
                     return False
         return True
 
-    def _is_harmless(self, module: Module, call: ast.Call, local: frozenset[str], imports: Sequence[Import]) -> bool:
+    def _is_harmless(self, module: Module, call: ast.Call, local: set[str]) -> bool:
         """Return whether a call changes nothing. Its arguments were checked before."""
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
-        if any(keyword.arg == "inplace" for keyword in call.keywords):
+        if isinstance(call.func, ast.Call) or any(keyword.arg == "inplace" for keyword in call.keywords):
             return False
-        chain = chain_of(call.func)
-        if not chain:
-            root = _root(call.func)
-            above = chain_of(root)
-            targets = self._lookup.resolve(module, above, imports) if above and above[0] not in local else []
-            if targets and all(target.module is None or self._is_made_by(target, _UNCHANGING) for target in targets):
-                return True
-            is_read = isinstance(call.func, ast.Attribute) and call.func.attr in _READING
-            return is_read and not targets and not isinstance(root, ast.Call)
-        if chain[0] in local:
-            return len(chain) > 1 and chain[-1] in _READING
-        targets = self._lookup.resolve(module, chain, imports)
+        method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        chain = chain_of(_root(call.func))
+        if chain and chain[0] in local:
+            return method in _READING
+        given = any(part and self._own(module, part) for part in _parts_of(call))
+        targets = self._lookup.resolve(module, chain) if chain else []
         if not targets:
-            is_known = chain[0] in _COMPUTING if len(chain) == 1 else chain[-1] in _READING
-            return (is_known or _has_library_star(module)) and all(
-                self._is_safe_to_pass(module, one, imports) for one in given
-            )
+            is_known = method in _READING or (not method and chain[0] in _COMPUTING)
+            return (is_known or _has_library_star(module)) and not given
         for target in targets:
             if target.module is None:
                 keeps = any(_lies_in(target.name, one) for one in _KEEPING)
-                if _imports_by_name(target) or not (
-                    keeps or all(self._is_safe_to_pass(module, one, imports) for one in given)
-                ):
+                if _imports_by_name(target) or (given and not keeps):
                     return False
-            elif target.attribute:
-                if not self._is_made_by(target, _UNCHANGING) and chain[-1] not in _READING:
+            elif method:
+                if not self._is_made_by(target, _UNCHANGING) and method not in _READING:
                     return False
-            elif not self._is_straight(target, 1):
+            elif not self._only_declares(target):
                 return False
         return True
 
-    def _is_safe_to_pass(self, module: Module, given: ast.expr, imports: Sequence[Import]) -> bool:
-        """Return whether an argument is safe to be called: a user's function has to be straight-line code."""
-        return all(
-            self._is_straight(target, 1)
-            for part in ast.walk(given)
-            if isinstance(part, ast.Name | ast.Attribute) and (chain := chain_of(part))
-            for target in self._lookup.resolve(module, chain, imports)
-            if target.module and any(isinstance(one, DEFINITIONS) for one in target.module.bound.get(target.name, ()))
+    def _own(self, module: Module | None, node: ast.expr) -> bool:
+        """Return whether an expression names a function or class of the user's own, which may be called then."""
+        return module is not None and any(
+            isinstance(one, DEFINITIONS)
+            for part in ast.walk(node)
+            if (chain := chain_of(part) if isinstance(part, ast.Name | ast.Attribute) else ())
+            for target in self._lookup.resolve(module, chain)
+            for one in (target.module.bound.get(target.name, ()) if target.module else ())
         )
 
-    def _is_straight(self, target: Target, layers: int) -> bool:
-        """Return whether calling a user's function or class only computes.
-
-        Args:
-            target: a name in one of the user's modules.
-            layers: how often it is called: twice where what it gives is called with a function to decorate.
-        """
+    def _only_declares(self, target: Target) -> bool:
+        """Return whether a name is bound to a class without code of the user's own that making an object runs."""
         module = target.module
-        if module is None or not target.name or target.attribute:
-            return False
-        for one in (statements := module.bound.get(target.name, [])):
-            if (one, layers) not in self._straight:
-                self._straight[one, layers] = True  # for functions that call each other
-                self._straight[one, layers] = self._bound_is_straight(module, one, layers)
-            if not self._straight[one, layers]:
-                return False
-        return len(statements) == 1
-
-    def _bound_is_straight(self, module: Module, statement: Statement, layers: int) -> bool:
-        match statement:
-            case ast.FunctionDef(decorator_list=decorators):
-                if decorators:  # what another library made of it is called then
-                    return not any(self._own(module, one) for one in decorators)
-                return self._body_is_straight(module, statement, layers, module.names(statement).imports)
-            case ast.ClassDef(body=body, bases=bases, keywords=keywords, decorator_list=decorators):
-                methods = [one for one in body if _is_method(one)]
+        assert module is not None
+        match module.bound.get(target.name):
+            case [ast.ClassDef(bases=bases, keywords=keywords, body=body) as made] if not target.attribute:
+                used = (*bases, *made.decorator_list, *(keyword.value for keyword in keywords))
                 return (
-                    layers == 1
-                    and not any(
-                        self._own(module, one) for one in (*bases, *decorators, *(key.value for key in keywords))
-                    )
-                    and not _MAKING.intersection(one.name for one in methods)
-                    and all(self._computes(module, value) for one in body if (value := _value(one)))
-                    and all(
-                        self._body_is_straight(module, one, 1, module.names(one).imports)
-                        for one in methods
-                        if one.name in ("__init__", "__post_init__")
-                    )
+                    not any(self._own(module, one) for one in used)
+                    and not _MAKING & _methods(made)
+                    and self._computes(module, *map(_value, body))
                 )
-            case ast.Assign(value=value) | ast.AnnAssign(value=value) if value is not None:
-                if isinstance(value, ast.Lambda):
-                    return layers == 1 and self._computes(module, value)
-                chain = chain_of(value.func if isinstance(value, ast.Call) else value)
-                targets = self._lookup.resolve(module, chain) if chain else []
-                if isinstance(value, ast.Call):
-                    given = [*value.args, *(keyword.value for keyword in value.keywords)]
-                    return (
-                        bool(targets)
-                        and all(one.module is None for one in targets)
-                        and all(self._is_safe_to_pass(module, one, ()) for one in given)
-                    )
-                return bool(targets) and all(one.module is None or self._is_straight(one, layers) for one in targets)
-            case _:
-                return False
+        return False
 
-    def _body_is_straight(
-        self, module: Module, function: ast.FunctionDef | ast.AsyncFunctionDef, layers: int, imports: Sequence[Import]
-    ) -> bool:
-        """Return whether the body of a function consists of assignments to local names and a return."""
-        parts = [part for one in function.body for part in ast.walk(one)]
-        stored = {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
-        inner = {part.name for part in parts if isinstance(part, DEFINITIONS)}
-        local = parameters(function.args) | stored | inner
-        itself = (
-            function.args.args[0].arg if function.name in ("__init__", "__post_init__") and function.args.args else ""
-        )
-
-        def is_straight(statement: Statement) -> bool:
-            match statement:
-                case ast.Pass() | ast.Expr(value=ast.Constant()):
-                    return True
-                case ast.ImportFrom() | ast.Import():
-                    return not any(self._lookup.find(one.loads) for one in imports)
-                case ast.Return(value=value) | ast.Raise(exc=value):
-                    return self._computes(module, value, local, imports)
-                case ast.Assign(targets=targets, value=value):
-                    return all(_is_name(one) or _is_attribute(one, itself) for one in targets) and self._computes(
-                        module, value, local, imports
-                    )
-                case ast.AnnAssign(target=target, value=value):
-                    return (_is_name(target) or _is_attribute(target, itself)) and self._computes(
-                        module, value, local, imports
-                    )
-                case ast.If(test=test, body=body, orelse=orelse):
-                    return self._computes(module, test, local, imports) and all(map(is_straight, [*body, *orelse]))
-                case ast.FunctionDef(decorator_list=decorators):
-                    return all(self._computes(module, one, local, imports) for one in decorators) and (
-                        layers == 1 or self._body_is_straight(module, statement, layers - 1, imports)
-                    )
-                case _:
-                    return False
-
-        return not any(isinstance(part, ast.Yield | ast.YieldFrom) for part in parts) and all(
-            map(is_straight, function.body)
-        )
-
-    def _own(self, module: Module, node: ast.expr) -> bool:
-        """Return whether an expression uses any name of the user's code, or an unknown name."""
-        chains = module.names(node).used
-        targets = [self._lookup.resolve(module, chain) for chain in chains]
-        return any(
-            any(target.module for target in found)
-            if found
-            else chain[0] not in _COMPUTING and not _has_library_star(module)
-            for chain, found in zip(chains, targets, strict=True)
-        )
-
-    def _is_plain(self, module: Module, chain: Chain, imports: Sequence[Import]) -> bool:
+    def _is_plain(self, module: Module, chain: Chain) -> bool:
         """Return whether a name is bound to a value that use on import cannot change."""
         return all(
             isinstance(one, DEFINITIONS) or (len(bound) == 1 and self._is_plain_value(target.module, _value(one)))
-            for target in self._lookup.resolve(module, chain, imports)
+            for target in self._lookup.resolve(module, chain)
             if target.module and target.name
             for bound in [target.module.bound.get(target.name, [])]
             for one in bound
         )
 
-    def _is_plain_attribute(
-        self, module: Module, chain: Chain, local: frozenset[str], imports: Sequence[Import]
-    ) -> bool:
+    def _is_plain_attribute(self, module: Module, chain: Chain) -> bool:
         """Return whether an attribute is safe to use: not a method that may change its object."""
-        if chain[0] in local:
-            return True
-        if not self._is_plain(module, chain, imports):
-            return False
-        return all(
+        return self._is_plain(module, chain) and all(
             target.module is None
             or not target.name
             or not target.attribute
             or target.attribute in _READING
             or self._is_made_by(target, ("",))
             or any(isinstance(one, ast.ClassDef) for one in target.module.bound.get(target.name, ()))
-            for target in self._lookup.resolve(module, chain, imports)
+            for target in self._lookup.resolve(module, chain)
         )
 
     def _is_plain_value(self, module: Module, value: ast.expr | None) -> bool:
@@ -380,16 +237,7 @@ class Acts:
                 not value.args or name not in ("dict", "list", "set")
             ):
                 return False
-        return not any(
-            isinstance(part, ast.Call)
-            and (chain := chain_of(part.func))
-            and any(
-                isinstance(one, ast.ClassDef)
-                for target in self._lookup.resolve(module, chain)
-                for one in (target.module.bound.get(target.name, ()) if target.module else ())
-            )
-            for part in ast.walk(value)
-        )
+        return not any(isinstance(part, ast.Call) and self._own(module, part.func) for part in ast.walk(value))
 
     def _is_made_by(self, target: Target, libraries: Sequence[str]) -> bool:
         """Return whether a name is bound to a text, a number, or the result of a function of some libraries."""
@@ -433,22 +281,24 @@ def _root(node: ast.expr) -> ast.expr:
     return node
 
 
-def _value(statement: Statement) -> ast.expr | None:
+def _parts_of(node: ast.expr | ast.arguments) -> list[ast.expr | None]:
+    """Give what a call is given, or the defaults and annotations of a function."""
+    match node:
+        case ast.Call(args=args, keywords=keywords):
+            return [*args, *(keyword.value for keyword in keywords)]
+        case ast.arguments(defaults=defaults, kw_defaults=by_name):
+            every = (part for part in ast.walk(node) if isinstance(part, ast.arg))
+            return [*defaults, *by_name, *(one.annotation for one in every)]
+        case _:
+            return []
+
+
+def _value(statement: ast.AST) -> ast.expr | None:
     return statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
 
 
-def _is_method(node: Statement) -> TypeGuard[ast.FunctionDef | ast.AsyncFunctionDef]:
-    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-
-
-def _is_attribute(target: ast.expr, itself: str) -> bool:
-    """Return whether an assignment sets an attribute of the new object."""
-    return (
-        isinstance(target, ast.Attribute)
-        and isinstance(target.value, ast.Name)
-        and target.value.id == itself
-        and not target.attr.startswith("__")
-    )
+def _methods(node: ast.ClassDef) -> set[str]:
+    return {one.name for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)}
 
 
 def _is_name(target: ast.expr) -> bool:

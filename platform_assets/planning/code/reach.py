@@ -14,15 +14,17 @@ from typing import NamedTuple
 
 from platform_assets.contracts.table import LAYERS
 from platform_assets.planning.code.acts import IMPORTS_BY_NAME, Acts
-from platform_assets.planning.code.names import Chain, Import, packages
 from platform_assets.planning.code.source import (
+    Chain,
     Find,
+    Import,
     Lookup,
     Module,
     Statement,
     Target,
     canonical,
     canonical_body,
+    packages,
     parse_module,
 )
 

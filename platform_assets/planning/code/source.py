@@ -6,12 +6,175 @@ Nothing is run. Python code as text is the same for code that does the same.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from platform_assets.planning.code.names import Chain, Import, Names, bound_in, imports_within, names_in
+Chain = tuple[str, ...]
+"""A name and the attributes taken of it: `rates.NET.scale` is `("rates", "NET", "scale")`."""
+
+
+class Import(NamedTuple):
+    """One name that an import binds.
+
+    Args:
+        bound: the name; `*` for all that a module has.
+        module: the module, by its absolute name.
+        name: imported from the module; empty for the module itself.
+        loads: the module that has to run for it.
+    """
+
+    bound: str
+    module: str
+    name: str
+    loads: str
+
+
+class Names(NamedTuple):
+    """What some code needs of the module it stands in.
+
+    Args:
+        used: names it does not bind itself, with the attributes taken of them.
+        imports: that it holds itself, those within functions included.
+        subclasses: whether it asks a class for its subclasses.
+    """
+
+    used: frozenset[Chain]
+    imports: tuple[Import, ...]
+    subclasses: bool
+
+
+def names_in(nodes: Iterable[ast.AST], package: str) -> Names:
+    """Find the names that statements or expressions of one module use.
+
+    Args:
+        package: that relative imports in them start from.
+    """
+    used, imports, subclasses = set[Chain](), list[Import](), False
+    for node in nodes:
+        parts = list(ast.walk(node))
+        used.update(_used(node, package))
+        for part in parts:
+            if isinstance(part, ast.Import | ast.ImportFrom):
+                imports += imports_of(part, package)
+            subclasses |= isinstance(part, ast.Attribute) and part.attr == "__subclasses__"
+    return Names(frozenset(used), tuple(imports), subclasses)
+
+
+def _used(node: ast.AST, package: str) -> Iterator[Chain]:
+    """Yield the names that a statement uses; of a function, not those of its own. Inner scopes are not told apart."""
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        yield from _chains(node)
+        return
+    for part in (*node.decorator_list, node.args, *getattr(node, "type_params", ()), *_in_text(node.returns)):
+        yield from _chains(part)
+    outside = {name for part in ast.walk(node) if isinstance(part, ast.Global) for name in part.names}
+    # A name that an import binds is followed, even where it is bound in another way as well.
+    imported = {import_.bound for statement in node.body for import_ in imports_within(statement, package)}
+    own = (parameters(node.args) | bound_in(node.body)) - outside - imported
+    yield from (chain for statement in node.body for chain in _chains(statement) if chain[0] not in own)
+
+
+def _chains(node: ast.AST) -> Iterator[Chain]:
+    """Yield all names that are read within a node, with their attributes."""
+    if isinstance(node, ast.Name | ast.Attribute) and (chain := chain_of(node)):
+        if not isinstance(node.ctx, ast.Store) or len(chain) > 1:
+            yield chain
+        return
+    texts = _in_text(getattr(node, "annotation", None)) + _in_text(getattr(node, "returns", None))
+    for child in (*ast.iter_child_nodes(node), *texts):
+        yield from _chains(child)
+
+
+def _in_text(annotation: ast.expr | None) -> list[ast.AST]:
+    """Return an annotation with what it has as texts."""
+    found: list[ast.AST] = [] if annotation is None else [annotation]
+    for part in ast.walk(annotation) if annotation else ():
+        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+            with suppress(SyntaxError):
+                found.append(ast.parse(part.value, mode="eval"))
+    return found
+
+
+def imports_of(node: ast.Import | ast.ImportFrom, package: str) -> tuple[Import, ...]:
+    """List what an import statement binds."""
+    if isinstance(node, ast.Import):
+        return tuple(
+            Import(alias.asname, alias.name, "", alias.name)
+            if alias.asname
+            else Import(alias.name.partition(".")[0], alias.name.partition(".")[0], "", alias.name)
+            for alias in node.names
+        )
+    module = node.module or ""
+    if node.level:
+        above = package.split(".")[: max(len(package.split(".")) - node.level + 1, 0)]
+        module = ".".join([*above, *([module] if module else [])])
+    return tuple(Import(alias.asname or alias.name, module, alias.name, module) for alias in node.names)
+
+
+def imports_within(node: ast.AST, package: str) -> list[Import]:
+    """List what the imports of a statement bind, without those in functions and classes within it."""
+    statements = [statement for statement in statements_in(node) if isinstance(statement, ast.Import | ast.ImportFrom)]
+    return [import_ for statement in statements for import_ in imports_of(statement, package)]
+
+
+def bound_in(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """Find the names that statements bind where they stand: neither in functions and classes, nor by an import."""
+    return frozenset(name for node in nodes for name in _bound(node))
+
+
+def chain_of(node: ast.expr) -> Chain:
+    """Give a name with its attributes; nothing for any other expression."""
+    attributes: list[str] = []
+    while isinstance(node, ast.Attribute):
+        attributes.append(node.attr)
+        node = node.value
+    return (node.id, *reversed(attributes)) if isinstance(node, ast.Name) else ()
+
+
+def packages(name: str) -> Iterator[str]:
+    """Name the packages that a module lies in, outermost first."""
+    parts = name.split(".")
+    return (".".join(parts[:n]) for n in range(1, len(parts)))
+
+
+def parameters(args: ast.arguments) -> frozenset[str]:
+    """Find the names that a function gives to what it is called with."""
+    every = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
+    return frozenset(arg.arg for arg in every if arg is not None)
+
+
+def statements_in(node: ast.AST) -> Iterator[ast.AST]:
+    """Give a statement and those within it, without functions and classes."""
+    yield node
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+                yield from statements_in(child)
+
+
+def _bound(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            yield name
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+            return
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            yield name
+        case ast.MatchMapping(rest=str(name)):
+            yield name
+        case ast.Lambda():
+            return
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            # Its own names end with it, but not those that `:=` binds.
+            yield from (inner.target.id for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr))
+            return
+    for child in ast.iter_child_nodes(node):
+        yield from _bound(child)
+
 
 Statement = ast.stmt
 

@@ -125,6 +125,17 @@ CHANGES = {
         lazy="from importlib import import_module\ndef __getattr__(n): return import_module('d.xp')\n",
         xp=APPENDS,
     ),
+    "a_dict_that_is_given_to_a_function": sources(
+        "from d.base import RATES, enter\nDONE = enter(RATES, @@)\n",
+        "from d.base import RATES\ndef t(x): return x * RATES['net']\n",
+        base="RATES = {'net': 1}\ndef enter(rates, value): rates['net'] = value\n",
+    ),
+    "a_dict_that_is_given_to_a_part_of_a_function": sources(
+        "from d.base import RATES, enter\nDONE = enter(RATES)\n",
+        "from d.base import RATES\ndef t(x): return x * RATES['net']\n",
+        base="from functools import partial\nRATES = {'net': 1}\ndef put(rates, value): rates['net'] = value\n"
+        "enter = partial(put, value=@@)\n",
+    ),
     "a_method_that_is_passed_on": sources("from d.registry import STEPS\nX = list(map(STEPS.append, [@@]))\n"),
     "a_method_of_pythons_own_class": sources(
         "from d.base import RATES\nX = dict.update(RATES, net=@@)\n",
@@ -216,7 +227,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from enum import Enum
-from functools import cache, wraps
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -248,28 +259,12 @@ class Band:
 BANDS = (Band(1), Band(2))
 ONE = Key("a")
 
-def share(a, b):
-    both = F.col(a) + F.col(b)
-    return F.col(a) / both
-
-SHARE = share("a", "b")
-
-def logged(f):
-    @wraps(f)
-    def it(*a):
-        LOG.info("begins")
-        return f(*a).dropDuplicates()
-    return it
-
 @cache
 def table(): return {}
 
 @F.udf
 def word(x): return x
 
-WORDS = word(F.col("a"))
-
-@logged
 def t(x): return x * @@
 """
 
