@@ -77,6 +77,8 @@ _NOT_FOR_JAVA = re.compile(r'[:"\\\x00-\x1f\x7f]')
 """Where Java takes a folder's name to end, or to hold something else, among its options and in its class path."""
 
 
+_LINEAGE = ("OPENLINEAGE_URL", "OPENLINEAGE_CONFIG", "OPENLINEAGE__TRANSPORT", "OPENLINEAGE__TRANSPORT__TYPE")
+"""Variables of the OpenLineage client that say where events go."""
 _WHERE = {"spark.master": "PLATFORM_SPARK_MASTER", "spark.remote": "PLATFORM_SPARK_REMOTE"}
 
 
@@ -391,6 +393,19 @@ class Settings(BaseSettings):
     def current_day(self) -> date:
         """Today in UTC, or the day the clock was set to."""
         return self.today or datetime.now(UTC).date()
+
+    @property
+    def lineage_file(self) -> Path | None:
+        """Return the configuration of the OpenLineage client in the project's folder; None without one."""
+        file = project_root() / "openlineage.yml"
+        return file if file.is_file() else None
+
+    @property
+    def sends_lineage(self) -> bool:
+        """Return whether the OpenLineage client is configured, by variables or by a file of the project."""
+        if os.environ.get("OPENLINEAGE_DISABLED", "").strip().lower() == "true":
+            return False
+        return bool(self.lineage_file) or any(map(os.environ.get, _LINEAGE))
 
     @property
     def access(self) -> Access:

@@ -21,6 +21,9 @@ from platform_assets.places import origin_of
 
 ANNOUNCEMENTS = "announcements"
 """Where the platform's own announcements go; no exposure has that name."""
+OPENLINEAGE = "openlineage"
+"""Where lineage events go; no exposure has that name either."""
+_TAKEN = (ANNOUNCEMENTS, OPENLINEAGE)
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
@@ -47,10 +50,10 @@ class Exposure:
 
     def _problems(self) -> Iterator[ContractError]:
         whose = f"The exposure {self.name!r}"
-        if not self.name.strip() or not self.name.isprintable() or self.name == ANNOUNCEMENTS:
+        if not self.name.strip() or not self.name.isprintable() or self.name in _TAKEN:
             yield ContractError(
                 f"{whose} has no usable name.",
-                f"Give it a name of one line; {ANNOUNCEMENTS!r} is taken by the platform itself.",
+                f"Give it a name of one line; {' and '.join(_TAKEN)} are taken by the platform itself.",
                 field="name",
             )
         if not _VARIABLE.fullmatch(self.url_env):

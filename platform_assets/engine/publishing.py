@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
+from platform_assets.contracts.domain import OPENLINEAGE
 from platform_assets.engine.circuits import refuse_stopped
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.failpoints import failpoint
@@ -18,6 +19,7 @@ from platform_assets.lakehouse.publish import Conflict, OvertakenError, publish
 from platform_assets.lakehouse.staging_folders import discard
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.ledger.sync import record
+from platform_assets.records.history import COMPACTION
 from platform_assets.records.manifest import (
     Arrival,
     Erasure,
@@ -115,7 +117,7 @@ def publish_changes(
         as_user=author.as_user,
         on_host=author.on_host,
         decides=author.decides,
-        exposures=_exposures(platform, tables),
+        exposures=_exposures(platform, kind, tables),
         lifts=dict(lifts),
     )
 
@@ -129,9 +131,14 @@ def publish_changes(
     return release
 
 
-def _exposures(platform: Platform, tables: Sequence[TableChange]) -> dict[str, tuple[str, ...]]:
-    """Return exposures that read one of some tables, for the manifest, so that indexing it writes their messages."""
-    return platform.catalogue.exposures_of([table.table for table in tables if table.days])
+def _exposures(platform: Platform, kind: Kind, tables: Sequence[TableChange]) -> dict[str, tuple[str, ...]]:
+    """Return exposures that read one of some tables, for the manifest, so that indexing it writes their messages.
+
+    Lineage events, where they are configured, are such messages, too; a compaction has none.
+    """
+    changed = tuple(table.table for table in tables if table.days)
+    lineage = {OPENLINEAGE: changed} if changed and kind != COMPACTION and platform.settings.sends_lineage else {}
+    return platform.catalogue.exposures_of(changed) | lineage
 
 
 def publish_rest(

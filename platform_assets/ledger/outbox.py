@@ -14,12 +14,13 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, or_, select, update
 
+from platform_assets.contracts.domain import OPENLINEAGE
 from platform_assets.ledger import queries
 from platform_assets.ledger.database import Database
 from platform_assets.ledger.decisions import append
 from platform_assets.ledger.queries import delete_each, insert_new, with_columns, without_columns
 from platform_assets.ledger.schema import catch_ups, outbox, told_heads, told_held, told_runs
-from platform_assets.planning.outbox import LONGEST_PAUSE, MOST_TRIES, message_of
+from platform_assets.planning.outbox import LONGEST_PAUSE, MOST_TRIES, lineage_message, message_of
 from platform_assets.records.decisions import MessageDecision
 from platform_assets.records.history import PublicationRecord
 from platform_assets.records.outbox import (
@@ -148,8 +149,11 @@ def write_messages(connection: Connection, new: Sequence[PublicationRecord], *, 
     now = datetime.now(UTC)
     for record in records:
         for exposure, tables in sorted(record.exposures.items()):
-            changed = {table: _changed(connection, record, table) for table in tables}
-            if message := message_of(record, exposure, changed):
+            messages = [lineage_message(record, table) for table in tables]
+            if exposure != OPENLINEAGE:
+                changed = {table: _changed(connection, record, table) for table in tables}
+                messages = [message for message in (message_of(record, exposure, changed),) if message]
+            for message in messages:
                 insert_new(connection, outbox, vars(replace(message, due_at=now)))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from hashlib import sha256
 
+from platform_assets.contracts.domain import OPENLINEAGE
 from platform_assets.planning.windows import as_named, which
 from platform_assets.records.history import DayRecord, PublicationRecord
 from platform_assets.records.outbox import Message
@@ -72,6 +73,20 @@ def message_of(record: PublicationRecord, exposure: str, changed: Mapping[str, C
         target=exposure,
         title=title,
         body=json.dumps(payload),
+        created_at=record.created_at,
+        due_at=record.created_at,
+        publication=record.publication,
+        release=record.release,
+    )
+
+
+def lineage_message(record: PublicationRecord, table: str) -> Message:
+    """Return the message that has the lineage events of a publication and table made, when it is delivered."""
+    return Message(
+        key=key_of(record.publication, f"{OPENLINEAGE} {table}"),
+        target=OPENLINEAGE,
+        title=f"Lineage of {table}, release {record.release}: {record.what}.",
+        body=json.dumps({"table": table}),
         created_at=record.created_at,
         due_at=record.created_at,
         publication=record.publication,

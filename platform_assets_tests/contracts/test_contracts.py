@@ -271,7 +271,7 @@ READS = ("gold.sensor_week",)
     ("name", "variable", "reads", "says"),
     [
         ("", "A_URL", READS, "has no usable name"),
-        ("announcements", "A_URL", READS, "is taken by the platform itself"),
+        ("announcements", "A_URL", READS, "taken by the platform itself"),
         ("a\nb", "A_URL", READS, "a name of one line"),
         ("a", "https://hooks.example.com/s3cret", READS, "no name of an environment variable"),
         ("a", "", READS, "no name of an environment variable"),

@@ -23,9 +23,10 @@ from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.moving import copy_ledger, salvage, set_aside
 from platform_assets.ledger.outbox import Outbox
 from platform_assets.ledger.sync import rebuild
-from platform_assets.operations import outbox as delivery
+from platform_assets.operations import webhook
 from platform_assets.operations.opening import open_platform
-from platform_assets.operations.outbox import Delivery, WebhookError, deliver, post
+from platform_assets.operations.outbox import Delivery, deliver
+from platform_assets.operations.webhook import WebhookError, post
 from platform_assets.planning.outbox import key_of
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.installation import JARS
@@ -285,7 +286,7 @@ def says(head: bytes, then: bytes = b"", pause_s: float = 0.0) -> Answer:
     ids=["come_again_in_an_hour", "endless_refusal", "elsewhere", "endless_patience", "byte_by_byte", "no_http"],
 )
 def test_nobody_keeps_a_sender(answer: Answer, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivery, "_ANSWER_S", 0.5)
+    monkeypatch.setattr(webhook, "_ANSWER_S", 0.5)
     started = time.monotonic()
     with answering(answer) as url, pytest.raises(WebhookError, match=reason):
         post(SecretStr(url), "{}", "key")
@@ -314,7 +315,7 @@ def test_no_log_has_the_path_however_it_is_spelt(
     path: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    monkeypatch.setattr(delivery, "_RETRIES", delivery._RETRIES.new(backoff_factor=0))
+    monkeypatch.setattr(webhook, "_RETRIES", webhook._RETRIES.new(backoff_factor=0))
     with answering(says(b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n")) as url, pytest.raises(WebhookError):
         post(SecretStr(url + path), "{}", "key")
     assert "POST" in caplog.text

@@ -23,8 +23,8 @@ from platform_assets.contracts import ContractError
 from platform_assets.engine.platform import Author
 from platform_assets.operations.lineage.held_days import HeldDay
 from platform_assets.operations.opening import open_platform
-from platform_assets.operations.outbox import post
 from platform_assets.operations.plan_record import BackfillRecord, write_record
+from platform_assets.operations.webhook import post
 from platform_assets.orchestration.automation.announcements import (
     NEWS,
     FailedRun,
