@@ -40,8 +40,6 @@ from platform_assets.words import visible
 _LOG = logging.getLogger(__name__)
 D = TypeVar("D", LateDecision, PinDecision, PlanDecision, QuarantineDecision)
 _MOST_PARAMETERS = 500
-_GREATEST_NUMBER = 2**31 - 1
-"""That a column of whole numbers has room for on every database."""
 
 _NEWEST: Select[Any] = select(decisions.c.number, decisions.c.chain).order_by(decisions.c.number.desc()).limit(1)
 
@@ -51,20 +49,11 @@ def append(connection: Connection, decided: Iterable[Decision]) -> None:
 
     Args:
         connection: to the ledger, in an exclusive write transaction.
-
-    Raises:
-        LedgerError: an entry inserted by hand has the greatest possible number, so that none can follow.
     """
     with texts_of_any_bytes(connection):
         newest = connection.execute(_NEWEST).first()
     head = Head(newest.number, _text(newest.chain)) if newest else Head()
     for decision in decided:
-        if head.number >= _GREATEST_NUMBER:
-            raise LedgerError(
-                f"The newest decision in the ledger {masked(connection.engine.url)} has the number {head.number}, "
-                "which none was given; nothing was decided.",
-                "`platform-assets audit verify` names it. Restore the ledger from a backup from before.",
-            )
         entry = Entry.after(head, to_content(decision))
         connection.execute(insert(decisions).values(**vars(entry)))
         head = entry.head

@@ -14,7 +14,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, Select, Table, delete, insert, select
+from sqlalchemy import URL, Connection, Engine, Select, Table, insert, select
 from sqlalchemy.exc import DBAPIError
 
 from platform_assets.failpoints import failpoint
@@ -35,30 +35,20 @@ from platform_assets.ledger.connection import (
 from platform_assets.ledger.database import open_database
 from platform_assets.ledger.errors import LedgerError, LedgerUnreachableError, corrupt, explained
 from platform_assets.ledger.schema import (
-    arrivals,
     catch_ups,
-    days,
     decisions,
     ended_holds,
     holds,
     looks,
     metadata,
     outbox,
-    publications,
     told_heads,
     told_held,
     told_runs,
-    verdicts,
-    views,
 )
-from platform_assets.records.history import ROLL_BACK
 
 _TABLES = tuple(table for table in metadata.sorted_tables if table is not looks)
 """All but what the next plan finds anew; the order in which rows may refer to others."""
-_FROM_LAKE = (publications, days, arrivals, views, catch_ups)
-"""What a new ledger finds in the lake by itself, as soon as any command looks there."""
-_FROM_ROLLBACKS = (holds, ended_holds)
-"""Of which it finds there what rollbacks hold, and held."""
 _AT_ONCE = 5000
 """Rows that are read and written together."""
 _WAITS_S = 2.0
@@ -122,9 +112,6 @@ def require_server(url: str) -> None:
 def move_ledger(file: Path, url: str) -> Moved:
     """Copy all of a SQLite ledger into an empty one on a server, compare the two, and set the file aside.
 
-    A target that a command opened with the new setting may hold what it indexed from the lake, and nothing else. The
-    file holds the same and more, so such a target counts as empty.
-
     In its place stays a note, by which processes that have the old setting are refused. Cut short, it can be called
     again: a server's ledger that has just what the file has is not copied anew.
 
@@ -141,9 +128,6 @@ def move_ledger(file: Path, url: str) -> Moved:
     try:
         with source.engine.connect() as old, _alone(old, file):
             with target.writing() as new:
-                if _is_only_found(old, new):
-                    for table in reversed(_TABLES):
-                        new.execute(delete(table))
                 rows = {table.name: _copied(old, new, table) for table in _TABLES}
                 _require_same(old, new, url)
                 failpoint("move.compared")
@@ -177,18 +161,6 @@ def _alone(connection: Connection, file: Path) -> Iterator[None]:
         yield
 
 
-def _is_only_found(old: Connection, new: Connection) -> bool:
-    """Return whether a server's ledger only has what it found in the lake, which the file has as well."""
-    others = [select(table) for table in _TABLES if table not in (*_FROM_LAKE, *_FROM_ROLLBACKS, verdicts)]
-    others.append(select(verdicts).where(verdicts.c.publication == ""))  # the rest are of publications
-    others += [select(table).where(table.c.gate != ROLL_BACK) for table in _FROM_ROLLBACKS]
-    if any(new.execute(rows.limit(1)).first() for rows in others):
-        return False
-    named = select(publications.c.publication, publications.c.release)
-    known = {tuple(row) for row in old.execute(named)}
-    return all(tuple(row) in known for row in new.execute(named))
-
-
 def _copied(old: Connection, new: Connection, table: Table) -> int:
     """Copy a table into one that is empty; how many rows it has."""
     rows, is_empty = 0, new.execute(select(table).limit(1)).first() is None
@@ -206,8 +178,8 @@ def _require_same(old: Connection, new: Connection, url: str) -> None:
                 raise LedgerError(
                     f"The ledger {masked(parse_url(url))} is not empty and differs from the one to be moved: row "
                     f"{number:,} of {table.name}.",
-                    "Move into a new database; or drop and create this one again, if its content is not needed; "
-                    "nothing was changed.",
+                    "Move into a new database. If a command with the new PLATFORM_LEDGER_URL came first, drop and create "
+                    "this one again; nothing was changed.",
                 )
 
 

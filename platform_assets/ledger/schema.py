@@ -14,7 +14,6 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
-    Connection,
     Date,
     DateTime,
     Dialect,
@@ -29,8 +28,6 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
-    event,
-    text,
 )
 
 from platform_assets.records.history import kept_text
@@ -168,7 +165,7 @@ looks = Table(
     Column("release", BigInteger, nullable=False),
     Column("publication", Text, nullable=False),
     Column("found", Text, nullable=False),
-    # Over all of it, so that what was damaged counts no more.
+    # A name for this version of it: it is replaced only by who has read that, or has begun it.
     Column("checksum", Text, nullable=False),
 )
 
@@ -294,29 +291,3 @@ catch_ups = Table(
     Column("text", FreeText, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
 )
-
-_ALL = "DELETE FROM ledger_looks"
-_ITS_RELEASE = "SELECT p.release FROM ledger_publications p WHERE p.publication = NEW.publication"
-_SAID_OF_DAYS = 'publication, "table", day, digest, fingerprint, rows, code_version, configuration'
-_FORGETS = {
-    f"UPDATE OF {_SAID_OF_DAYS} ON ledger_days": _ALL,
-    "UPDATE OF replaced_at ON ledger_days": f"{_ALL} WHERE release >= OLD.replaced_at OR release >= NEW.replaced_at",
-    "INSERT ON ledger_days": f"{_ALL} WHERE release >= ({_ITS_RELEASE})",
-    "DELETE ON ledger_days": _ALL,
-    "UPDATE ON ledger_publications": _ALL,
-    "DELETE ON ledger_publications": _ALL,
-    "UPDATE ON ledger_arrivals": _ALL,
-    "DELETE ON ledger_arrivals": _ALL,
-}
-"""Changes other than a new publication, by any tool, and the looks that they make invalid."""
-
-
-@event.listens_for(metadata, "after_create")
-def _make_triggers(_: MetaData, connection: Connection, tables: list[Table], **__: object) -> None:
-    for number, (written, forget) in enumerate(_FORGETS.items() if looks in tables else ()):
-        name, does = f"ledger_looks_{number}", f"BEGIN {forget}; END"
-        if connection.dialect.name == "postgresql":
-            body = f"$$ BEGIN {forget}; RETURN NULL; END $$"
-            connection.execute(text(f"CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS {body}"))
-            does = f"EXECUTE FUNCTION {name}()"
-        connection.execute(text(f"CREATE TRIGGER {name} AFTER {written} FOR EACH ROW {does}"))

@@ -10,11 +10,10 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import text
 
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import begin_look, keep_look, look_at_all, past_of, states_of_all
-from platform_assets.ledger.connection import parse_url
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.planning.day_states import Held, Stale, States, TableStates, not_up_to_date
 from platform_assets.planning.plan import Plan, make_plan
@@ -66,7 +65,7 @@ class Random:
     def happen(self) -> None:
         """Any one thing."""
         things = (self.deliver, self.deliver, self.refresh, self.refresh, self.refresh, self.hold, self.lift)
-        more = (self.grow, self.grow, self.other_code, self.reload, self.undo, self.index_anew, self.by_hand, self.put)
+        more = (self.grow, self.grow, self.other_code, self.reload, self.undo, self.index_anew, self.put)
         rest = (self.shrink, self.clock_behind, self.other_contract, self.compact, self.restore, self.slow_look)
         self.lake.keep_views()
         self.random.choice((*things, *more, *rest))()
@@ -197,14 +196,6 @@ class Random:
         newest = self.lake.records[-self.random.randint(1, 2) :]
         self.lake.ledger.reindex([record.publication for record in newest], newest, lift=self.random.random() < 0.3)
 
-    def by_hand(self) -> None:
-        """Somebody writes into the index."""
-        what = self.random.choice(("digest = 'b9'", "fingerprint = 'by hand'", "code_version = 'by hand'"))
-        which = self.random.choice(("rows = 1", "rows = 0", "\"table\" = 'gold.daily'", f"day = '{self.day}'"))
-        with self.lake.ledger._database.writing() as connection:
-            how = self.random.choice((f"UPDATE ledger_days SET {what}", "DELETE FROM ledger_days"))
-            connection.execute(text(f"{how} WHERE {which}"))
-
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.proof)])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
@@ -213,18 +204,6 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     else:
         server: PostgresServer = request.getfixturevalue("postgres_server")
         yield server.new_database()
-
-
-@pytest.mark.parametrize("what", ["found = replace(found, '2017', '2016')", "publication = 'other'", "release = 0"])
-def test_a_damaged_look_is_none(tmp_path: Path, url: str, what: str) -> None:
-    lake = PaperLake(tmp_path, url, nth(DAYS))
-    Random(lake, 0).deliver_all()
-    check(lake, look=True)
-    assert LakeSnapshot.now(lake.platform).since is not None
-    with lake.ledger._database.writing() as connection:
-        connection.execute(text(f"UPDATE ledger_looks SET {what}"))
-    assert LakeSnapshot.now(lake.platform).since is None
-    lake.ledger.close()
 
 
 def test_a_look_at_what_the_ledger_said_before_it_was_mended_is_not_kept(tmp_path: Path, url: str) -> None:
@@ -292,28 +271,6 @@ def test_a_look_waits_for_nobody_who_writes_for_long(tmp_path: Path, url: str) -
         assert lake.looks_at(len(lake.records))
     finally:
         other.close()
-        lake.ledger.close()
-
-
-def test_a_look_beside_somebody_who_writes_into_a_server_by_hand_is_not_kept(
-    tmp_path: Path, postgres_server: PostgresServer
-) -> None:
-    """Their transaction began before the look and ends after it, so that the look sees nothing of it."""
-    lake = PaperLake(tmp_path, url := postgres_server.new_database(), nth(DAYS))
-    by_hand = create_engine(parse_url(url))
-    try:
-        history = Random(lake, 0)
-        history.deliver_all()
-        history.refresh()
-        lake.keep_views()
-        with by_hand.begin() as connection:
-            connection.execute(text("UPDATE ledger_days SET fingerprint = 'by hand'"))
-            look_at_all(LakeSnapshot.now(lake.platform))
-        check(lake, look=False)
-        check(lake, look=True)
-        assert lake.looks_at(len(lake.records))
-    finally:
-        by_hand.dispose()
         lake.ledger.close()
 
 

@@ -32,12 +32,10 @@ def test_foreign_keys_hold_on_both_databases(ledger: Ledger) -> None:
         assert connection.execute(text("SELECT count(*) FROM ledger_days")).scalar() == 0
 
 
-_TABLES_OF_TRIGGERS = [*["ledger_days"] * 4, *["ledger_publications"] * 2, *["ledger_arrivals"] * 2]
 _SINCE_THE_FIRST = {
     "0002": ["ALTER TABLE ledger_days DROP COLUMN git_commit"],
     "0003": ["DROP TABLE ledger_ended_holds"],
     "0004": [
-        *(f"DROP TRIGGER ledger_looks_{number} ON {table}" for number, table in enumerate(_TABLES_OF_TRIGGERS)),
         "DROP TABLE ledger_looks",
         "DROP INDEX ix_ledger_arrivals_table_date",
         "DROP INDEX ix_ledger_arrivals_kind",
@@ -79,8 +77,7 @@ def _take_back(engine: Engine, revision: str) -> None:
     with writing(engine) as connection:
         for later in sorted(_SINCE_THE_FIRST, reverse=True):
             for statement in _SINCE_THE_FIRST[later] if later > revision else ():
-                of_server = statement if engine.dialect.name == "postgresql" else statement.partition(" ON ")[0]
-                connection.execute(text(of_server))
+                connection.execute(text(statement))
         connection.execute(text(f"UPDATE {versions.name} SET version_num = '{revision}'"))
 
 

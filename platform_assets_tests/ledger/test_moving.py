@@ -18,7 +18,6 @@ from platform_assets.ledger.errors import LedgerError, LedgerMovedError, LedgerU
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.moving import move_ledger
 from platform_assets.records.decisions import LateDecision
-from platform_assets.records.history import ROLL_BACK
 from platform_assets.records.outbox import CatchUp
 from platform_assets_tests.support.kills.points import POINTS
 from platform_assets_tests.support.ledger_records import NOON, TABLE, approval, hold, nth, simple
@@ -108,22 +107,6 @@ def test_a_ledger_that_is_another_is_not_written_over(file: Path, server: str, i
         assert (other.holds(), other.indexed()) == before
     with Ledger.open(f"sqlite:///{file}") as ledger:
         assert ledger.indexed()
-
-
-def test_a_database_that_somebody_looked_at_first_is_as_good_as_empty(file: Path, server: str) -> None:
-    """Any command with the new setting finds in the lake what was published and what rollbacks hold, and notes that."""
-    with Ledger.open(server) as looked:
-        looked.record(simple(0, 0), simple(1, 1))
-        put_back = [replace(hold(nth(number)), gate=ROLL_BACK) for number in (1, 2)]
-        looked.hold(put_back)
-        looked.drop(put_back[:1])
-        looked.notes.catch_up(CatchUp(0, 1, "decisions may be lacking", NOON))
-    moved = move_ledger(file, server)
-    with Ledger.open(f"sqlite:///{moved.aside}") as before, Ledger.open(server) as after:
-        assert after.holds() == before.holds()
-        assert len(after.indexed()) == moved.rows["ledger_publications"] == 3
-        assert len(after.decisions(LateDecision)) == 2
-        assert [note.text for note in after.notes.catch_ups()] == ["note 0", "note 1", "note 2"]
 
 
 def test_one_that_was_cut_short_goes_on(file: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
