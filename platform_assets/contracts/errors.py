@@ -185,9 +185,6 @@ def check_declaration(
 
     Args:
         problems: of its fields with each other; asked for only where each by itself is right.
-
-    Raises:
-        ContractError: for the first problem, unless they are gathered.
     """
 
     def all_problems() -> Iterator[ContractError]:

@@ -233,7 +233,7 @@ def transform_of(catalogue: Catalogue, contract: Contract) -> Callable[..., Data
             if find_spec(name):
                 import_module(name)
         if (query := UserCode(domain).query(contract)) is not None:
-            from platform_assets.spark.queries import query_transform  # and Spark, which no plan needs
+            from platform_assets.spark.windows import query_transform  # and Spark, which no plan needs
 
             return in_utc()(query_transform(contract.name, contract.column_names, query.statement, query.file))
         function = getattr(import_module(module), contract.table, None)

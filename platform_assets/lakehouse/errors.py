@@ -30,12 +30,7 @@ class UnknownReleaseError(LakeError):
 
 
 class MovedLakeError(LakeError):
-    """The lake has none of the releases that the ledger knows, so it is another one, or lies elsewhere now.
-
-    Args:
-        known: release of every publication that the ledger knows.
-        is_empty: whether the lake has no release at all.
-    """
+    """The lake has none of the releases that the ledger knows, so it is another one, or lies elsewhere now."""
 
     def __init__(self, root: str, known: Mapping[str, int], *, is_empty: bool) -> None:
         newest, number = max(known.items(), key=lambda release: release[1])
@@ -123,11 +118,7 @@ class InterruptedPublicationError(LakeError):
 
 
 class ForeignCommitError(LakeError):
-    """A table was changed by something else than a publication.
-
-    Args:
-        made_by: operation, engine and user, as far as the commit says.
-    """
+    """A table was changed by something else than a publication."""
 
     def __init__(self, table: str, version: int, made_by: str) -> None:
         super().__init__(
@@ -153,11 +144,7 @@ class OvertakenError(LakeError):
 
 
 class Conflict(LakeError):  # noqa: N818 - the design's word for an outcome that callers plan for
-    """Another publication replaced days after they had been read; nothing was published.
-
-    Args:
-        tables: the days in question of each table.
-    """
+    """Another publication replaced days after they had been read; nothing was published."""
 
     def __init__(self, tables: dict[str, tuple[date, ...]]) -> None:
         named = "; ".join(

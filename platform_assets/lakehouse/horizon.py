@@ -73,11 +73,7 @@ class Horizon(BaseModel):
 
 
 def horizon_of(lake: Lake) -> Horizon:
-    """Return where the history of a lake was cut; before release 0 if nothing was ever deleted.
-
-    Raises:
-        LakeError: the file that says so cannot be read.
-    """
+    """Return where the history of a lake was cut; before release 0 if nothing was ever deleted."""
     content = lake.horizon_file.read()
     if content is None:
         return Horizon()
@@ -91,11 +87,7 @@ def horizon_of(lake: Lake) -> Horizon:
 
 
 def write_horizon(lake: Lake, horizon: Horizon, still_held: Callable[[], None]) -> None:
-    """Move the horizon; to be called under the publish lock.
-
-    Raises:
-        LockLostError: the lock was lost; the horizon is where it was.
-    """
+    """Move the horizon; to be called under the publish lock."""
     put(lake, lake.horizon_file, horizon.model_dump_json().encode(), still_held)
 
 
@@ -132,11 +124,7 @@ _FILES = TypeAdapter(dict[str, set[str]])
 
 @contextmanager
 def announcement(lake: Lake, files: Mapping[str, Collection[str]], still_held: Callable[[], None]) -> Iterator[None]:
-    """Announce the files that the caller deletes inside this context. Call it under the publish lock.
-
-    Raises:
-        LockLostError: the lock was lost; nothing may be deleted.
-    """
+    """Announce the files that the caller deletes inside this context. Call it under the publish lock."""
     listed = _FILES.dump_json({table: set(paths) for table, paths in files.items()})
     put(lake, lake.deletions_path / f"{token_hex(8)}{_ANNOUNCED}", listed, still_held)
     yield
@@ -146,11 +134,7 @@ def announcement(lake: Lake, files: Mapping[str, Collection[str]], still_held: C
 
 
 def files_going(lake: Lake) -> dict[str, set[str]]:
-    """Return the files that are being deleted, or were when who deleted them died: paths by table.
-
-    Raises:
-        LakeError: a list of them cannot be read.
-    """
+    """Return the files that are being deleted, or were when who deleted them died: paths by table."""
     by_table: dict[str, set[str]] = {}
     for _, announcement in _announcements(lake):
         for table, paths in announcement.items():

@@ -113,19 +113,11 @@ class Lake:
         return self.root / layer / table
 
     def publication_path(self, publication: str) -> Location:
-        """Return the folder of a publication's manifest.
-
-        Raises:
-            LakeError: the name must not become a path.
-        """
+        """Return the folder of a publication's manifest."""
         return self.root / "_publications" / checked_publication(publication)
 
     def stage_path(self, table: str, publication: str) -> Location:
-        """Return the folder inside a table's where the files of a publication are staged.
-
-        Raises:
-            LakeError: one of the names must not become a path.
-        """
+        """Return the folder inside a table's where the files of a publication are staged."""
         return self.table_path(table) / checked_publication(publication)
 
     def table_names(self) -> tuple[str, ...]:
@@ -139,21 +131,13 @@ class Lake:
 
 
 def located(place: str | os.PathLike[str]) -> Location:
-    """Return the location for a path, a `file:` URL or an object store's URL.
-
-    Raises:
-        LakeError: it is on something that cannot keep a lake.
-    """
+    """Return the location for a path, a `file:` URL or an object store's URL."""
     place = os.fspath(place)
     return stored(place) if is_object_store(place) and not place.startswith("file:") else Disk(path_of(place))
 
 
 def stored(url: str) -> Stored:
-    """Return the location in an object store that a URL names.
-
-    Raises:
-        LakeError: it names none, or the packages for object stores are not installed.
-    """
+    """Return the location in an object store that a URL names."""
     try:
         from platform_assets.lakehouse.storage.object_store import Stored  # which a lake on a disk does without
     except ImportError as error:
@@ -189,14 +173,7 @@ _DRAFT = ".draft"
 # A lock can end without its holder's knowledge. So such a file is written as a draft first; then the lock is checked;
 # then the draft is renamed. The next holder removes all drafts, or finds the file.
 def put(lake: Lake, file: Location, content: bytes, still_held: Callable[[], None]) -> None:
-    """Write a file of the lake, or replace it, if the publish lock is still held at that moment.
-
-    Args:
-        file: in the lake's own folder or below it.
-
-    Raises:
-        LockLostError: it was; the file is as it was.
-    """
+    """Write a file of the lake, or replace it, if the publish lock is still held at that moment."""
     draft = lake.deletions_path / f"{token_hex(8)}{_DRAFT}"
     if not file.replace_if_held(content, still_held, draft):
         raise LockLostError(

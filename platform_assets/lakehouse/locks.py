@@ -54,12 +54,7 @@ StillHeld = Callable[[], None]
 
 @contextmanager
 def publish_lock(lake: Lake, timeout_s: float = PUBLISH_TIMEOUT_S) -> Iterator[StillHeld]:
-    """Be the only publisher of a lake. An earlier holder that lost the lock can change nothing any more.
-
-    Raises:
-        LockTimeoutError: another process held it for too long; the message says which.
-        LakeError: the lake cannot be written, or the database cannot be reached.
-    """
+    """Be the only publisher of a lake. An earlier holder that lost the lock can change nothing any more."""
     with _lock(lake, "publish", timeout_s) as still_held:
         drop_drafts(lake)
         yield still_held

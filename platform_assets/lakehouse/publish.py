@@ -222,10 +222,6 @@ def finish_pending(lake: Lake, still_held: Callable[[], None], targets: Collecti
     Args:
         targets: tables about to be published; foreign commits on other tables do not matter. Without them, all tables
             have to be as publications left them.
-
-    Raises:
-        ForeignCommitError: `_releases`, or one of these tables, was changed by something else than a publication.
-        DamagedTableError: a table is behind its release, or ahead by more than one dead publisher leaves.
     """
     done = drop_torn(lake, "_releases")
     for foreign in foreign_commits(lake):
@@ -291,15 +287,8 @@ def finish(
 ) -> int:
     """Commit every table of a manifest that is not committed yet, then the release; under the publish lock.
 
-    Args:
-        now: the current release, read under the same lock before anything was decided.
-        heads: of its tables, where they were read under the same lock.
-
     Returns:
         The number of the release.
-
-    Raises:
-        LockLostError: another process has published since.
     """
     versions = dict(now.versions)
     for change in manifest.tables:
@@ -325,15 +314,7 @@ def _require_none_but(lake: Lake, table: str, publication: str, now: Release, be
 
 
 def pending_of(lake: Lake, table: str, now: Release, targets: Collection[str] | None = None) -> set[str]:
-    """Return the publications that have committed to a table and are in no release yet.
-
-    Args:
-        targets: tables about to be published, as in `finish_pending`.
-
-    Raises:
-        ForeignCommitError: it was changed by something else than a publication.
-        DamagedTableError: it is behind its release.
-    """
+    """Return the publications that have committed to a table and are in no release yet."""
     path = lake.table_path(table)
     released = now.versions.get(table, -1)
     if released >= 0 and not commits.has_commit(path, released):

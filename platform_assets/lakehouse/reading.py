@@ -35,12 +35,7 @@ _EPOCH = date(1970, 1, 1)
 
 
 def resolve(lake: Lake, release: int | Release | None) -> Release:
-    """Return the release that is meant, with the versions of its tables.
-
-    Raises:
-        UnknownReleaseError: there is no such release.
-        BeyondWindowError: it is older than the rollback window, and its files may be deleted.
-    """
+    """Return the release that is meant, with the versions of its tables."""
     if release is None:
         return current_release(lake)
     meant = release if isinstance(release, Release) else release_of(lake, release)
@@ -71,11 +66,7 @@ def version_in(lake: Lake, table: str, release: Release, declared: Collection[st
 
 
 def whole_snapshot(lake: Lake, table: str, release: Release, days: Collection[date] | None = None) -> TableSnapshot:
-    """Return the files of a table at a release that has it, checking that those of some days are still there.
-
-    Raises:
-        DamagedTableError: the table, the version or a file is gone, or a file has another length.
-    """
+    """Return the files of a table at a release that has it, checking that those of some days are still there."""
     path = lake.table_path(table)
     snapshot = table_snapshot(path, release.versions[table])
     wanted = [name for name, day in snapshot.days.items() if days is None or day in days]
@@ -104,14 +95,7 @@ def dataset(
     """Return a table as an Arrow dataset. Opens only the files of the days wanted.
 
     Args:
-        table: `<layer>.<table>`.
-        days: only these days; all by default.
         release: number of a release or the release itself; the current one by default.
-
-    Raises:
-        UnknownTableError: such a table was never published.
-        NeverPublishedError: the release has no content of it.
-        DamagedTableError: files of it are gone.
     """
     import pyarrow as pa
     import pyarrow.dataset as ds
@@ -144,16 +128,7 @@ def row_reader(
     release: int | Release | None = None,
     days: Collection[date] | None = None,
 ) -> Iterator[pa.RecordBatchReader]:
-    """Read some columns of a table, file by file, for what needs no more of Arrow: its datasets import pandas.
-
-    Args:
-        columns: those of them that it has, in the table's order.
-        release: number of a release or the release itself; the current one by default.
-        days: only these days; all by default.
-
-    Raises:
-        UnknownTableError, NeverPublishedError, DamagedTableError: as for `dataset`, also while it is read.
-    """
+    """Read some columns of a table, file by file, for what needs no more of Arrow: its datasets import pandas."""
     import pyarrow as pa
     from deltalake import Schema
 
@@ -238,15 +213,7 @@ def read_arrow(
     """Return the rows of a table as Arrow.
 
     Args:
-        table: `<layer>.<table>`.
-        days: only these days; all by default.
-        columns: only these columns; all by default.
         release: number of a release or the release itself; the current one by default.
-
-    Raises:
-        UnknownTableError: such a table was never published.
-        NeverPublishedError: the release has no content of it.
-        DamagedTableError: files of it are gone, or not as they were published.
     """
     import pyarrow as pa
 
@@ -266,12 +233,9 @@ Dialect = Literal["spark", "duckdb"]
 
 _DUCKDB_TYPES = {
     "long": "BIGINT",
-    "integer": "INTEGER",
+    "int": "INTEGER",
     "string": "VARCHAR",
-    "boolean": "BOOLEAN",
     "timestamp": "TIMESTAMP WITH TIME ZONE",
-    "date": "DATE",
-    "double": "DOUBLE",
 }
 
 
@@ -286,12 +250,7 @@ def tables_without_view(lake: Lake, release: Release) -> tuple[str, ...]:
 
 
 def statements(lake: Lake, release: Release, dialect: Dialect) -> Iterator[str]:
-    """Yield what makes the views of a release, one statement each, without a semicolon.
-
-    Raises:
-        DamagedTableError: files of that release are gone.
-        LakeError: DuckDB would take a folder above the lake for a column.
-    """
+    """Yield what makes the views of a release, one statement each, without a semicolon."""
     if dialect == "duckdb":
         yield from _duckdb(lake, release)
         return
@@ -318,7 +277,7 @@ def _duckdb(lake: Lake, release: Release) -> Iterator[str]:
 def _select(lake: Lake, table: str, snapshot: TableSnapshot) -> str:
     columns = {field["name"]: field["type"] for field in json.loads(snapshot.schema_string)["fields"]}
     if not snapshot.files:
-        none = ", ".join(f"CAST(NULL AS {_duckdb_type(type_)}) AS {quoted(name)}" for name, type_ in columns.items())
+        none = ", ".join(f"CAST(NULL AS {duckdb_type(type_)}) AS {quoted(name)}" for name, type_ in columns.items())
         return f"SELECT {none} WHERE false"
     _refuse_folders_like_columns(lake, table, columns)
     shown = ", ".join(_column(name, type_) for name, type_ in columns.items())
@@ -358,10 +317,11 @@ def _column(name: str, type_: str) -> str:
 
 def _type_in_file(type_: str) -> str:
     # Beside a type with a time zone, DuckDB would take moments without one for local ones.
-    return "TIMESTAMP" if type_ == "timestamp" else _duckdb_type(type_)
+    return "TIMESTAMP" if type_ == "timestamp" else duckdb_type(type_)
 
 
-def _duckdb_type(type_: str) -> str:
+def duckdb_type(type_: str) -> str:
+    """Return DuckDB's type for one of a contract or of Delta."""
     return _DUCKDB_TYPES.get(type_, type_.upper())
 
 

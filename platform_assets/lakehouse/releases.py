@@ -80,11 +80,7 @@ def release(lake: Lake, number: int) -> Release:
 
 
 def in_its_file(lake: Lake, number: int) -> dict[str, int]:
-    """Return the version of every table as they are found by who reads `_releases` as a Delta table.
-
-    Raises:
-        DamagedTableError: the file is missing or torn.
-    """
+    """Return the version of every table as they are found by who reads `_releases` as a Delta table."""
     versions: dict[str, int] = {}
     for file in _files(lake, number):
         versions |= _vector_in(lake.releases_path / file.path, number)
@@ -107,44 +103,25 @@ def _vector_in(file: Location, number: int) -> dict[str, int]:
 
 
 def published(lake: Lake, after: int = -1) -> Iterator[tuple[int, str]]:
-    """Yield number and publication of every release, oldest first.
-
-    Args:
-        after: only releases beyond this number.
-
-    Raises:
-        ForeignCommitError: a release was written by something else than a publication.
-    """
+    """Yield number and publication of every release, oldest first."""
     for number in range(after + 1, newest_release(lake) + 1):
         yield number, commits.require_ours("_releases", commits.commit(lake.releases_path, number))
 
 
 def publication_of(lake: Lake, number: int) -> str | None:
-    """Return the publication that made a release; None if no release has this number.
-
-    Raises:
-        ForeignCommitError: it was written by something else than a publication.
-    """
+    """Return the publication that made a release; None if no release has this number."""
     if not 0 <= number <= newest_release(lake):
         return None
     return commits.require_ours("_releases", commits.commit(lake.releases_path, number))
 
 
 def manifest_of(lake: Lake, publication: str) -> Manifest:
-    """Return the manifest of a publication.
-
-    Raises:
-        ManifestError: it is missing or cannot be read.
-    """
+    """Return the manifest of a publication."""
     return parsed(lake, publication, manifest_bytes(lake, publication))
 
 
 def manifest_bytes(lake: Lake, publication: str) -> bytes:
-    """Return the manifest of a publication as it is stored.
-
-    Raises:
-        ManifestError: it is missing.
-    """
+    """Return the manifest of a publication as it is stored."""
     file = manifest_file(lake, publication)
     content = file.read()
     if content is None:
@@ -157,21 +134,13 @@ def manifest_bytes(lake: Lake, publication: str) -> bytes:
 
 @cache
 def erasures_by(lake: Lake, publication: str) -> tuple[Erasure, ...]:
-    """Return what a publication erased; read once in a process, since a manifest never changes.
-
-    Raises:
-        ManifestError: its manifest is missing or cannot be read.
-    """
+    """Return what a publication erased; read once in a process, since a manifest never changes."""
     return _parsed(lake, publication, manifest_bytes(lake, publication), ErasedBy).erasures
 
 
 @lru_cache(maxsize=8)
 def parsed(lake: Lake, publication: str, content: bytes) -> Manifest:
-    """Return the manifest of a publication from its stored content. The last few are cached: one run asks often.
-
-    Raises:
-        ManifestError: it cannot be read, or it belongs to another publication.
-    """
+    """Return the manifest of a publication from its stored content. The last few are cached: one run asks often."""
     return _parsed(lake, publication, content, Manifest)
 
 
@@ -193,11 +162,7 @@ def _parsed(lake: Lake, publication: str, content: bytes, what: type[_Said]) -> 
 
 
 def computed_by(lake: Lake, table: str, published_by: Mapping[date, str]) -> dict[date, str]:
-    """Return the publications that computed days of a table: those that published them, or from which they took over.
-
-    Args:
-        published_by: the publication of each day; the manifest of each is read once.
-    """
+    """Return the publications that computed days of a table: those that published them, or that they restore."""
     changes = {name: change_of(manifest_of(lake, name), table) for name in set(published_by.values())}
     return {day: changes[name].days[day].restores or name for day, name in published_by.items()}
 
@@ -213,11 +178,7 @@ def manifest_file(lake: Lake, publication: str) -> Location:
 
 
 def released_as(lake: Lake, manifest: Manifest, after: int = -1) -> int | None:
-    """Return the release that already shows a publication, without a clock: another machine may have made it.
-
-    Args:
-        after: the newest release from before its manifest was stored, where that is known.
-    """
+    """Return the release that already shows a publication, without a clock: another machine may have made it."""
     newest_first = range(newest_release(lake), after, -1)
     shows = (n for n in newest_first if commits.commit(lake.releases_path, n).publication == manifest.publication)
     return next(shows, None)
@@ -228,15 +189,6 @@ def write_release(lake: Lake, before: Release, versions: Mapping[str, int], mani
 
     A compare-and-swap: where anything was released since the release that the versions were worked out from, the
     commit fails, so that a lock that was lost can never take a release back.
-
-    Args:
-        before: the release that the versions were worked out from.
-        manifest: of the publication it shows, stored before; the release carries its hash.
-
-    Raises:
-        ManifestError: the manifest is not there.
-        ForeignCommitError: another tool, which does not take the publish lock, has committed since.
-        LockLostError: another publisher has.
     """
     number = before.number
     last = commits.commit(lake.releases_path, number) if number >= 0 else None
@@ -315,10 +267,6 @@ def _files(lake: Lake, number: int) -> list[DataFile]:
 
 
 def link(before: commits.Commit | None, content: bytes) -> dict[str, str]:
-    """Return what the commit of a release adds to its metadata.
-
-    Args:
-        before: commit of the release before; None for the first.
-    """
+    """Return what the commit of a release adds to its metadata."""
     manifest_hash = hash_of(content)
     return {commits.MANIFEST_HASH: manifest_hash, commits.CHAIN: linked(before.chain if before else "", manifest_hash)}

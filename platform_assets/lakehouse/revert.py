@@ -39,12 +39,7 @@ from platform_assets.records.manifest import Decides, Manifest, new_publication,
 
 @dataclass(frozen=True)
 class PutBack:
-    """What putting a table back came to.
-
-    Args:
-        release: that has the table's new version.
-        lost: days with missing files.
-    """
+    """What putting a table back came to."""
 
     release: int
     lost: tuple[date, ...]
@@ -55,9 +50,6 @@ def undo_unreleased(lake: Lake, why: str = "", who: str | None = None) -> list[s
 
     No reader has seen the undone part. Two publishers can leave each other such halves when they lose the publish lock
     and die; the newest releases of a lake being lost looks the same, and then these should be restored instead.
-
-    Args:
-        who: decides; the user of this machine by default.
 
     Returns:
         What was done, one sentence each; nothing where the release shows all that was begun.
@@ -97,10 +89,6 @@ def revert_foreign(lake: Lake, table: str, why: str = "", who: str | None = None
     The foreign commits stay in the table's history; a new one undoes them. Files of the released content that the tool
     deleted stay part of their days: reading them is an error by name until a person restores the files or computes the
     days again.
-
-    Args:
-        table: `<layer>.<table>`.
-        who: decides; the user of this machine by default.
 
     Returns:
         What was done; None if there was nothing to undo.
@@ -145,9 +133,6 @@ def remove_foreign_releases(lake: Lake, why: str = "", who: str | None = None) -
     """Take out of `_releases` what another tool committed there; a new release, the same as the one before, says so.
 
     Readers never saw it. The commits are kept in `_releases/_foreign`, and the files that they added where they are.
-
-    Args:
-        who: decides; the user of this machine by default.
 
     Returns:
         The number of the new release; None if there was nothing to take out.

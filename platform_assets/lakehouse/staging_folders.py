@@ -38,10 +38,6 @@ def log_stage(folder: Location, schema_string: str) -> None:
     """Make a Delta table, with statistics, of the Parquet files in a stage's folder, in place of what its log said.
 
     The log has the table's version from before the files could be referred to: `discard` looks no further back.
-
-    Args:
-        folder: with a folder `event_date=…` for each day.
-        schema_string: Delta schema of the rows, for a stage without files.
     """
     log = folder / "_delta_log"
     staged_on = commits.head_version(folder.parent)
@@ -60,14 +56,8 @@ def log_stage(folder: Location, schema_string: str) -> None:
 def discard(lake: Lake, table: str, publication: str) -> bool:
     """Delete what a publication staged for a table, unless it was published or begun, by itself or by another.
 
-    Args:
-        table: `<layer>.<table>`.
-
     Returns:
         Whether the folder is gone. False if a release refers to one of its files: then it is history.
-
-    Raises:
-        ForeignCommitError: a table was changed by something else than a publication.
     """
     folder = lake.stage_path(table, publication)
     with publish_lock(lake) as still_held:
@@ -95,9 +85,6 @@ def private_folder(lake: Lake) -> Iterator[Location]:
     """Open a temporary folder outside of every table, for results that are only looked at.
 
     What a killed process left there goes with it: its lock ended when it did.
-
-    Raises:
-        LockTimeoutError: another process works there; the message says which.
     """
     with private_lock(lake):
         try:
@@ -114,12 +101,7 @@ def has_rows_without_day(lake: Lake, table: str, publication: str) -> bool:
 
 
 def drop_rows_without_day(lake: Lake, table: str, publication: str) -> None:
-    """Take the rows without a day out of a stage, in its log and on disk: they cannot be published.
-
-    Args:
-        table: `<layer>.<table>`.
-        publication: that staged them and is not published yet.
-    """
+    """Take the rows without a day out of a stage, in its log and on disk: they cannot be published."""
     folder = lake.stage_path(table, publication)
     without_day = [path for path, day in table_snapshot(folder).days.items() if day is None]
     with errors_numbered(folder):

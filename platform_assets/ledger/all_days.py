@@ -98,12 +98,7 @@ class Looks:
         self._database = database
 
     def since(self, look_for: str, *, at: int, calendar: Calendar, today: date) -> Since | None:
-        """Return the last look, and what happened since; None where all days have to be looked at.
-
-        Args:
-            look_for: what it is of, as `planning.last_look.look_for` has it.
-            today: the date in UTC.
-        """
+        """Return the last look, and what happened since; None where all days have to be looked at."""
         # Only while the publication at whose release it was had is indexed.
         its = select(looks).join(publications, publications.c.publication == looks.c.publication)
         its = its.where(looks.c.look_for == look_for, publications.c.release == looks.c.release, looks.c.release <= at)
@@ -124,9 +119,6 @@ class Looks:
 
         Returns:
             The mark with which the look can be kept; empty where it cannot be.
-
-        Raises:
-            LedgerError: the ledger cannot be written, or not soon.
         """
         if self._database.read_only:
             return ""
@@ -145,12 +137,6 @@ class Looks:
 
         If the mark is gone, another process changed or rebuilt the ledger during the look, so the look may be outdated.
         A ledger opened for reading stays as it is.
-
-        Args:
-            mark: of the look before, or of the place that was made for it.
-
-        Raises:
-            LedgerError: as for `begin`.
         """
         if self._database.read_only:
             return
@@ -196,11 +182,7 @@ class Looks:
 
 
 def forget_looks(connection: Connection, since: int | None) -> None:
-    """Delete the looks at releases about which the ledger knows something new.
-
-    Args:
-        since: the first release that is new; None forgets all.
-    """
+    """Delete the looks at releases about which the ledger knows something new."""
     connection.execute(delete(looks) if since is None else delete(looks).where(looks.c.release >= since))
 
 

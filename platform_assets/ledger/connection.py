@@ -42,11 +42,7 @@ _WRITERS = int.from_bytes(b"ledger", "big")
 
 
 def parse_url(url: str) -> URL:
-    """Return the URL with the driver we ship, and a path as it is on disk: SQLAlchemy decodes everything but that.
-
-    Raises:
-        LedgerError: it is not a URL, or of a database the ledger does not know.
-    """
+    """Return the URL with the driver we ship, and a path as it is on disk: SQLAlchemy decodes everything but that."""
     try:
         parsed = make_url(url)
         backend = parsed.get_backend_name().lower()
@@ -87,11 +83,7 @@ def memory_engine() -> Engine:
 
 
 def open_engine(url: URL, *, writable: bool) -> Engine:
-    """Connect lazily to the database, as a writer or strictly as a reader.
-
-    Raises:
-        LedgerError: the PostgreSQL driver is missing.
-    """
+    """Connect lazily to the database, as a writer or strictly as a reader."""
     if url.get_backend_name() == "sqlite":
         file = sqlite_file(url)
         if file is None:
@@ -160,9 +152,6 @@ def switch_to_wal(url: URL) -> None:
 
     The switch needs the file for itself and does not honour `busy_timeout`, so first openings at the same moment wait
     for each other here.
-
-    Raises:
-        LedgerError: the file cannot be used, or others kept it busy all the time.
     """
     file = sqlite_file(url)
     if file is None:
@@ -181,11 +170,7 @@ def switch_to_wal(url: URL) -> None:
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """Begin a transaction for questions.
-
-    Raises:
-        LedgerError: the database failed.
-    """
+    """Begin a transaction for questions."""
     try:
         with engine.begin() as connection:
             yield connection
@@ -209,14 +194,7 @@ def texts_of_any_bytes(connection: Connection) -> Iterator[None]:
 
 @contextmanager
 def writing(engine: Engine, *, waits_s: int = BUSY_TIMEOUT_S) -> Iterator[Connection]:
-    """Begin an exclusive write transaction: all of it happens or nothing.
-
-    Args:
-        waits_s: how long for others that write; a server makes all wait that have no limit of their own.
-
-    Raises:
-        LedgerError: the database failed.
-    """
+    """Begin an exclusive write transaction: all of it happens or nothing."""
     try:
         with (
             engine.connect().execution_options(ledger_writes=True, ledger_waits_s=waits_s) as connection,
@@ -318,11 +296,7 @@ def moved_to(file: Path) -> str:
 
 
 def moved_error(file: Path, where: str) -> LedgerMovedError:
-    """Return the error for a setting that names a moved ledger.
-
-    Args:
-        where: as `moved_to` says it.
-    """
+    """Return the error for a setting that names a moved ledger."""
     return LedgerMovedError(
         f"The ledger {file} was moved {where}.", "Set PLATFORM_LEDGER_URL to that database, here as well."
     )

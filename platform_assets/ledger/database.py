@@ -34,23 +34,14 @@ from platform_assets.ledger.schema import versions
 
 
 class Database:
-    """Where the ledger's tables are.
-
-    Args:
-        engine: with the schema that this code knows.
-        read_only: whether writing is refused.
-    """
+    """Where the ledger's tables are."""
 
     def __init__(self, engine: Engine, *, read_only: bool) -> None:
         self.engine = engine
         self.read_only = read_only
 
     def rows(self, query: Select[Any]) -> list[dict[str, Any]]:
-        """Return the answer to one question.
-
-        Raises:
-            LedgerCorruptError: a stored value is impossible.
-        """
+        """Return the answer to one question."""
         try:
             with self.reading() as connection:
                 answer = connection.execute(query)
@@ -64,14 +55,7 @@ class Database:
         return reading(self.engine)
 
     def writing(self, waits_s: int = BUSY_TIMEOUT_S) -> AbstractContextManager[Connection]:
-        """Return an exclusive write transaction.
-
-        Args:
-            waits_s: how long for others that write.
-
-        Raises:
-            LedgerReadOnlyError: the database was opened for reading.
-        """
+        """Return an exclusive write transaction."""
         if self.read_only:
             raise read_only_error(self.engine.url, "it was opened for reading")
         return writing(self.engine, waits_s=waits_s)
@@ -153,23 +137,13 @@ def revisions() -> tuple[str, ...]:
 
 
 def schema_state(engine: Engine) -> Literal["blank", "old", "current"]:
-    """Return whether there is a ledger in the database, and whether its schema is the newest.
-
-    Raises:
-        LedgerVersionError: the schema is newer than this code.
-        LedgerError: the database failed.
-    """
+    """Return whether there is a ledger in the database, and whether its schema is the newest."""
     with reading(engine) as connection:
         return _state(connection)
 
 
 def upgrade(engine: Engine) -> None:
-    """Create or migrate the ledger in one transaction. A second process finds it done.
-
-    Raises:
-        LedgerVersionError: the schema is newer than this code.
-        LedgerError: the database failed.
-    """
+    """Create or migrate the ledger in one transaction. A second process finds it done."""
     switch_to_wal(engine.url)
     with _alembic, writing(engine) as connection:
         state = _state(connection)

@@ -45,11 +45,7 @@ _NEWEST: Select[Any] = select(decisions.c.number, decisions.c.chain).order_by(de
 
 
 def append(connection: Connection, decided: Iterable[Decision]) -> None:
-    """Write decisions to the end of the chain.
-
-    Args:
-        connection: to the ledger, in an exclusive write transaction.
-    """
+    """Write decisions to the end of the chain."""
     with texts_of_any_bytes(connection):
         newest = connection.execute(_NEWEST).first()
     head = Head(newest.number, _text(newest.chain)) if newest else Head()
@@ -60,11 +56,7 @@ def append(connection: Connection, decided: Iterable[Decision]) -> None:
 
 
 def append_carried_out(connection: Connection, new: Sequence[PublicationRecord], lifted: Collection[Hold]) -> None:
-    """Write down what people decided by publications, unless it is there from when they were indexed before.
-
-    Args:
-        connection: to the ledger, in the transaction that indexes them.
-    """
+    """Write down what people decided by publications, unless it is there from when they were indexed before."""
     carried_out: list[Decision] = [decision for record in new if (decision := of_publication(record))]
     by_content = {to_content(decision): decision for decision in [*carried_out, *_lifts(new, lifted)]}
     query = select(decisions.c.content)
@@ -133,12 +125,6 @@ def decided(database: Database, type_: type[D], *, as_far_as_readable: bool = Fa
     """Return what people decided of one kind of thing, oldest first.
 
     Only entries of that kind are read, and those that begin like none.
-
-    Args:
-        as_far_as_readable: whether to log and leave out an entry that cannot be read.
-
-    Raises:
-        LedgerError: an entry is no decision.
     """
     begins = {kind: decisions.c.content.startswith(beginning(about(kind)), autoescape=True) for kind in ABOUT.values()}
     found: list[Decision] = []

@@ -80,10 +80,6 @@ def hold_put_back(connection: Connection, rollback: PublicationRecord, among: Co
 
     What earlier rollbacks refused of them may be what came back now, and is refused no more. What gates refused stays
     so, unless nothing has to keep the day.
-
-    Args:
-        connection: to the ledger, in the transaction that indexes the rollback.
-        among: only these of its days.
     """
     last = {(row.table, row.day) for row in connection.execute(made_last_by(rollback.publication)).all()}
     # Lifting a rollback publishes none of its days.
@@ -110,7 +106,6 @@ def drop_contradicted(connection: Connection, touched: Set[TableDay], published:
     """Drop the holds that refuse exactly what days are now.
 
     Args:
-        connection: to the ledger, in the transaction that changes the index.
         touched: days that are something else now: what people refused of them may be there again.
         published: those of them that were computed and indexed for the first time: who published them knew what gates
             refused, and may die before saying so.
@@ -217,11 +212,7 @@ class Verdicts:
             add_refused(connection, holds)
 
     def settle(self, numbers: Collection[int], verdict: TableVerdict | None = None, *, once: bool = False) -> None:
-        """Mark pending verdicts as settled, and record a verdict in their place in the same transaction.
-
-        Args:
-            once: whether to leave it out if one of them was settled before, as come or as missing.
-        """
+        """Mark pending verdicts as settled, and record a verdict in their place in the same transaction."""
         if numbers or verdict:
             with self._database.writing() as connection:
                 came = settle(connection, numbers)
@@ -255,12 +246,7 @@ def add_refused(connection: Connection, holds: Iterable[Hold]) -> None:
 
 
 def add_published(connection: Connection, new: Iterable[PublicationRecord]) -> None:
-    """Write down what publications say of their tables: passed, published with warnings, or rolled back.
-
-    Args:
-        connection: to the ledger, in the transaction that indexes them.
-        new: publications that are indexed for the first time, oldest first.
-    """
+    """Write down what publications say of their tables: passed, published with warnings, or rolled back."""
     newest: dict[str, list[TableVerdict]] = {}
     for verdict in (verdict for record in new for verdict in _of_publication(record)):
         if verdict.table not in newest:

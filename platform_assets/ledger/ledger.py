@@ -87,9 +87,6 @@ class Ledger:
         """Open a temporary copy of a ledger, for reading where nothing can be written. Writes to it are lost.
 
         A server's database is opened for reading; where there is no ledger yet, it is an empty one.
-
-        Raises:
-            LedgerError: as for `open`.
         """
         return cls(copied_database(url))
 
@@ -115,9 +112,6 @@ class Ledger:
 
         Returns:
             How many were new.
-
-        Raises:
-            LedgerError: one of them, or its release, is indexed otherwise, so the ledger is of another lake.
         """
         with self._database.writing() as connection:
             return index(connection, (), records).new
@@ -127,15 +121,8 @@ class Ledger:
     ) -> tuple[Hold, ...]:
         """Forget some publications and index others, in one transaction.
 
-        Args:
-            records: to index; a forgotten publication among them is indexed again.
-            lift: whether to lift all holds first, because they belong to another lake.
-
         Returns:
             The holds that ended with it.
-
-        Raises:
-            LedgerError: as for `record`.
         """
         with self._database.writing() as connection:
             held = connection.execute(select(schema.holds)).mappings() if lift else ()
@@ -195,12 +182,7 @@ class Ledger:
     def current_days(
         self, table: str, *, at: int | None = None, among: Collection[date] | None = None
     ) -> dict[date, DayRecord]:
-        """Return the content of every day that was ever published, oldest first: what the highest release made of it.
-
-        Args:
-            at: as readers of this release see it.
-            among: only these days.
-        """
+        """Return the content of every day that was ever published, oldest first, as readers of release `at` see it."""
         records = {row["day"]: to_day(row) for row in self._database.rows(queries.current_days(table, at, among))}
         return records if among is None else {day: record for day, record in records.items() if day in among}
 
@@ -257,12 +239,7 @@ class Ledger:
         return {day: tuple(records) for day, records in by_day.items()}
 
     def arrivals(self, table: str | None = None, *, refused_only: bool = False) -> tuple[ArrivalRecord, ...]:
-        """Return what was delivered, oldest first. A file refused and then delivered again is there once for each time.
-
-        Args:
-            table: only arrivals for this raw table.
-            refused_only: only files that stand refused, whole or in part, and were not delivered in order since.
-        """
+        """Return what was delivered, oldest first; a file refused and then delivered again is there each time."""
         return tuple(map(to_arrival, self._database.rows(queries.all_arrivals(table, refused_only=refused_only))))
 
     def known_files(self, table: str) -> Sequence[Row[tuple[str, int, int, str, bool]]]:
@@ -287,11 +264,7 @@ class Ledger:
         return next(map(to_arrival, self._database.rows(query)), None)
 
     def deliveries(self, table: str, *, at: int, alike_only: bool) -> tuple[Delivery, ...]:
-        """Return where a release's arrivals, but those withdrawn, stand in the order of versions.
-
-        Args:
-            alike_only: only those whose content came more than once.
-        """
+        """Return where a release's arrivals, but those withdrawn, stand in the order of versions."""
         rows = self._database.rows(queries.deliveries(table, at, alike_only=alike_only))
         return tuple(Delivery(**row) for row in rows)
 
@@ -342,14 +315,7 @@ class Ledger:
             append(connection, [decision])
 
     def decisions(self, kind: type[D], *, as_far_as_readable: bool = False) -> tuple[D, ...]:
-        """Return what people decided of one kind of thing, oldest first.
-
-        Args:
-            as_far_as_readable: whether to log and leave out entries that cannot be read; for display only.
-
-        Raises:
-            LedgerError: an entry of the chain is no decision.
-        """
+        """Return what people decided of one kind of thing, oldest first."""
         return decided(self._database, kind, as_far_as_readable=as_far_as_readable)
 
     def decision_chain(self) -> tuple[Entry, ...]:

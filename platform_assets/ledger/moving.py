@@ -70,23 +70,14 @@ _OF_PEOPLE = (
 
 @dataclass(frozen=True)
 class Moved:
-    """What was moved.
-
-    Args:
-        rows: of each table of the ledger.
-        aside: where the file is now; nothing of the platform reads it.
-    """
+    """What was moved."""
 
     rows: Mapping[str, int]
     aside: Path
 
 
 def url_of_file(file: Path) -> str:
-    """Return the URL of a SQLite ledger that is there.
-
-    Raises:
-        LedgerUnreachableError: it is not.
-    """
+    """Return the URL of a SQLite ledger that is there."""
     if not file.is_file():
         raise LedgerUnreachableError(
             f"There is no ledger {file} to move.",
@@ -96,11 +87,7 @@ def url_of_file(file: Path) -> str:
 
 
 def require_server(url: str) -> None:
-    """See that a ledger can be moved to where a URL points.
-
-    Raises:
-        LedgerError: that is no server.
-    """
+    """See that a ledger can be moved to where a URL points."""
     parsed = parse_url(url)
     if parsed.get_backend_name() == "sqlite":
         raise LedgerError(
@@ -114,9 +101,6 @@ def move_ledger(file: Path, url: str) -> Moved:
 
     In its place stays a note, by which processes that have the old setting are refused. Cut short, it can be called
     again: a server's ledger that has just what the file has is not copied anew.
-
-    Args:
-        url: of the server's database, in which the ledger's tables are made.
 
     Raises:
         LedgerError: another process works with the file, the server's ledger has something else in it, or one of the
@@ -178,8 +162,8 @@ def _require_same(old: Connection, new: Connection, url: str) -> None:
                 raise LedgerError(
                     f"The ledger {masked(parse_url(url))} is not empty and differs from the one to be moved: row "
                     f"{number:,} of {table.name}.",
-                    "Move into a new database. If a command with the new PLATFORM_LEDGER_URL came first, drop and create "
-                    "this one again; nothing was changed.",
+                    "Move into a new database; if a command with the new PLATFORM_LEDGER_URL came first, drop and "
+                    "create this one again. Nothing was changed.",
                 )
 
 

@@ -70,8 +70,6 @@ class Outbox:
         """Take the oldest message that is due. No other sender takes it for a while.
 
         Args:
-            targets: those to which something can be sent now.
-            now: UTC.
             due_by: take only messages due by then; now by default.
 
         Returns:
@@ -102,12 +100,7 @@ class Outbox:
             connection.execute(update(outbox).where(outbox.c.key == message.key).values(values))
 
     def failed(self, message: Message, problem: str, due_at: datetime | None, now: datetime) -> None:
-        """Record a failed try, unless another sender or a person changed the message since.
-
-        Args:
-            due_at: of the next try; None gives it up.
-            now: UTC.
-        """
+        """Record a failed try, unless another sender or a person changed the message since."""
         values: dict[str, Any] = {"problem": problem}
         values |= {"due_at": due_at} if due_at else {"state": "given up", "settled_at": now}
         as_taken = (outbox.c.key == message.key, outbox.c.state == "waiting", outbox.c.tries == message.tries)
@@ -140,8 +133,6 @@ def write_messages(connection: Connection, new: Sequence[PublicationRecord], *, 
     """Put the messages to exposures about publications into the outbox, unless they are there.
 
     Args:
-        connection: to the ledger, in the transaction that has indexed them.
-        new: that were not indexed before.
         of_newest_alone: whether the ledger knew no publication before. It is unknown which messages a lost ledger had
             delivered, so only the newest publication is announced: a process may have died before it wrote that.
     """
@@ -195,12 +186,7 @@ class Notes:
     def mark_announced(
         self, channel: Channel, announced: Announced, over: Collection[AnnouncedDay] = (), by: Message | None = None
     ) -> None:
-        """Write down that something was announced on a channel; again is harmless.
-
-        Args:
-            over: held days that were announced there and may be announced again.
-            by: the message that announces it; written to the outbox in the same transaction.
-        """
+        """Write down that something was announced on a channel; again is harmless."""
         with self._database.writing() as connection:
             for day in announced.held:
                 insert_new(connection, told_held, {"channel": channel, **with_columns(day)})

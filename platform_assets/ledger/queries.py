@@ -161,12 +161,7 @@ def deliveries(table: str, at: int, *, alike_only: bool) -> Select[Any]:
 
 
 def counting(query: Select[Any], at: int | None = None) -> Select[Any]:
-    """Join arrivals with their publications, and leave out those before the newest reload of their table.
-
-    Args:
-        query: of columns of `arrivals`, not joined yet.
-        at: as a release shows it.
-    """
+    """Join arrivals with their publications, and leave out those before the newest reload of their table."""
     by_table = arrivals.alias("reloads")
     made = publications.alias("reloading")
     up_to = [] if at is None else [made.c.release <= at]
@@ -230,11 +225,7 @@ def made_last_by(publication: str) -> Select[Any]:
 
 
 def mark_replaced(connection: Connection, touched: Collection[tuple[str, date]], since: int | None) -> None:
-    """Write down again which release replaced what some days, each a table's, have ever been.
-
-    Args:
-        since: the first release that is new, so that what was replaced before it stays so; None looks at everything.
-    """
+    """Write down again which release replaced what some days, each a table's, have ever been."""
     if not touched:
         return
     this_day = (days.c.table == bindparam("of_table"), days.c.day == bindparam("of_day"))

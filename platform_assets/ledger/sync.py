@@ -30,11 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SyncResult:
-    """How the ledger differed from the lake.
-
-    Args:
-        added: publications that were released but not indexed, oldest first.
-    """
+    """How the ledger differed from the lake."""
 
     added: tuple[str, ...] = ()
     known: int = 0
@@ -113,9 +109,6 @@ def rebuild(lake: Lake, ledger: Ledger, progress: OnProgress = no_progress) -> R
     lake does not have and whose day is again what was rolled back, or anything of another lake. Rollbacks that were not
     indexed before hold their days.
 
-    Args:
-        progress: called after every manifest, and at the end with the totals of each table.
-
     Raises:
         LedgerError: the ledger cannot be written.
         PlatformError: a manifest cannot be read; the ledger is left as it was.
@@ -149,11 +142,7 @@ def _rows_by_table(records: Iterable[PublicationRecord]) -> dict[str, dict[date,
 
 
 def recorder(lake: Lake, release_of: Callable[[str], int]) -> Callable[[str], PublicationRecord]:
-    """Return a function that gives what the ledger has to keep of a publication.
-
-    Args:
-        release_of: the release of a publication: of those asked for, and of those that computed what they put back.
-    """
+    """Return a function that gives what the ledger has to keep of a publication."""
     find = _find(lake, release_of)
     return lambda name: index_record(find(name), release_of(name), find)
 
@@ -177,12 +166,7 @@ def _settled(lake: Lake, manifest: Manifest, number: int) -> Manifest:
 
 
 def index_record(manifest: Manifest, release: int, find: Find) -> PublicationRecord:
-    """Return what the ledger keeps of a manifest: everything but the files and their statistics.
-
-    Args:
-        manifest: of the publication, with every version that was read.
-        find: other manifests; a day rolled back is on record as made by what had computed its content.
-    """
+    """Return what the ledger keeps of a manifest: everything but the files and their statistics."""
     return PublicationRecord(
         publication=manifest.publication,
         release=release,
@@ -252,10 +236,6 @@ _FOLLOW = "let the ledger follow the lake with `platform-assets ledger rebuild`"
 
 def require_one_history(lake: Lake, indexed: Mapping[str, int], released: Mapping[str, int]) -> None:
     """Refuse a ledger that knows what the lake does not have; one that only lacks something catches up.
-
-    Args:
-        indexed: release of every publication that the ledger knows.
-        released: release of every publication that the lake shows.
 
     Raises:
         MovedLakeError: the lake is empty or another one.

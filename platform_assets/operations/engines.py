@@ -28,8 +28,7 @@ from platform_assets.records.code_version import Admission, EngineName
 from platform_assets.records.differences import Digest
 from platform_assets.spark.compare.profiles import Profile, rule_aggregates
 from platform_assets.spark.compare.reconciliation import figures_by_key
-from platform_assets.spark.sail.server import ended_at_standstill
-from platform_assets.spark.sail.session import columns_for, sail_session, server_of, session_of
+from platform_assets.spark.sail.session import columns_for, sail_session, session_of
 from platform_assets.spark.sail.shown_equal import other_versions, refused_contract, refused_expressions
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.failures import users_code
@@ -86,7 +85,7 @@ def verify_engine(
         only = Selection(frozenset({contract.name}), days if draw is None else _drawn(platform, contract, draw))
         by_engine["spark"] = verify(platform, spark, only, folder, progress)
         session = sail_session(platform.settings)
-        with columns_for("sail"), ended_at_standstill(server_of(session)):
+        with columns_for("sail"):
             by_engine["sail"] = verify(platform, lambda: session, only, folder, progress, engine="sail")
         refused = _difference(by_engine)
     alike = [day for of_table in by_engine.get("sail", ())[:1] for day in of_table.of("equal") if day.expected.rows]

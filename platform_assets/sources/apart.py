@@ -202,11 +202,7 @@ def _answer(question: bytes) -> dict[str, object]:
 
 
 def serve(imported: str = "") -> None:
-    """Serve requests from standard input, until that ends.
-
-    Args:
-        imported: a module that will be asked for.
-    """
+    """Serve requests from standard input, until that ends."""
     _bound_memory()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print is no answer

@@ -90,11 +90,7 @@ def renamed(names: Iterable[str], contract: Contract) -> tuple[str, ...]:
 
 
 class JsonNames:
-    """The names in a file of JSON lines while it streams past; objects are read only until every column was seen.
-
-    Args:
-        is_marked: whether the lines are written by `sources.json_records`.
-    """
+    """The names in a file of JSON lines while it streams past; objects are read only until every column was seen."""
 
     def __init__(self, contract: Contract, *, is_marked: bool = False) -> None:
         self._contract = contract
@@ -149,16 +145,9 @@ def _names(line: str) -> set[str] | None:
 def folded(name: str) -> str:
     """Return what names have in common that are one name to Spark.
 
-    Java compares them letter by letter, first as capital letters: to it a Turkish i without a dot is an `i`, to Python
-    none. Where Python takes more for the same, as `ß` and `ss`, they are the same here too.
+    Spark takes letters for the same that share a capital one, or a small one: also an i with two dots.
     """
-    return "".join(map(_small, name)).casefold()
-
-
-def _small(letter: str) -> str:
-    capital = letter.upper()
-    # Java knows no letter that becomes two, and of the one capital letter whose small one is two, it takes the first.
-    return (capital if len(capital) == 1 else letter).lower()[0]
+    return name.upper().casefold().replace("i\u0307", "i")
 
 
 def repeated_names(names: Sequence[str]) -> list[str]:

@@ -6,7 +6,6 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from itertools import count
 from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
@@ -25,10 +24,6 @@ _BEGINNINGS: Mapping[str, tuple[bytes, ...]] = {
     ".zip": (b"PK\x03\x04", b"PK\x05\x06"),
 }
 """First bytes, of zstandard also those of a frame that a reader skips."""
-_GZIP = 31
-"""For zlib: with the header and the end that gzip has, and a window as large as any."""
-_AT_ONCE = 1 << 14
-_MOST_MEMBERS = 200_000
 _MOST_DIRECTORY = 1 << 24
 """Bytes that Python's zip reader may ask for at once: it reads the list of an archive's files as a whole."""
 _OF_MACS = "__MACOSX/"
@@ -57,12 +52,7 @@ def compression_in(file: LandedFile) -> str:
 
 
 def unpacked(file: LandedFile, limits: Limits) -> Iterator[bytes]:
-    """Yield what is in a file, unpacked, piece by piece.
-
-    Raises:
-        ContentError: it is damaged, cut short, or not what its name says.
-        LimitError: it becomes too large.
-    """
+    """Yield what is in a file, unpacked, piece by piece."""
     ending = compression_of(file.file)
     if not ending:
         with file.open() as stream:
@@ -84,34 +74,6 @@ def unpacked(file: LandedFile, limits: Limits) -> Iterator[bytes]:
 
 def _cut_short(ending: str) -> str:
     return f"is {COMPRESSIONS[ending]} that was cut short; deliver it whole"
-
-
-def _gunzipped(packed: BinaryIO) -> Iterator[bytes]:
-    """Yield what is in all members of a gzip file; nothing may lie between or behind them, as for Java.
-
-    Python's own reader passes over zeros and flags that Spark fails with, and at the end of each member it reads again
-    what it had read, so that one of 20 bytes costs as much as one of 100,000.
-    """
-    content = packed.read(_AT_ONCE)
-    for members in count(1):
-        if members > _MOST_MEMBERS:
-            raise ContentError(f"has more than {_MOST_MEMBERS:,} members of gzip; write larger ones")
-        if not _BEGINNINGS[".gz"][0].startswith(content[:2]):
-            raise ContentError("is damaged gzip: something else lies behind it")
-        member = zlib.decompressobj(wbits=_GZIP)
-        while not member.eof:
-            if not content and not (content := packed.read(_AT_ONCE)):
-                raise ContentError(_cut_short(".gz"))
-            try:
-                chunk = member.decompress(content, CHUNK)
-            except zlib.error as error:
-                raise ContentError(f"is damaged gzip: {error}") from None
-            content = member.unconsumed_tail
-            if chunk:
-                yield chunk
-        content = member.unused_data or packed.read(_AT_ONCE)
-        if not content:
-            return
 
 
 def _by_arrow(ending: str, codec: str) -> Callable[[BinaryIO], Iterator[bytes]]:
@@ -186,7 +148,7 @@ class _Sparing:
 
 
 _UNPACK: Mapping[str, Callable[[BinaryIO], Iterator[bytes]]] = {
-    ".gz": _gunzipped,
+    ".gz": _by_arrow(".gz", "gzip"),
     ".zst": _by_arrow(".zst", "zstd"),
     ".bz2": _by_arrow(".bz2", "bz2"),
     ".zip": _of_archive,

@@ -26,11 +26,7 @@ BLANK = "".join(map(chr, range(33)))
 
 
 def split_lines(texts: Iterable[str], longest: int) -> Iterator[str]:
-    """Yield the lines of a text that comes in pieces, without their ends.
-
-    Raises:
-        LimitError: a line is too long.
-    """
+    """Yield the lines of a text that comes in pieces, without their ends."""
     open_line, number = "", 1
     for text in texts:
         open_line, at = open_line + text, 0

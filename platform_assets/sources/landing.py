@@ -12,13 +12,13 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple, TypeVar
 
 from platform_assets.contracts.landing import Format
 from platform_assets.lakehouse.errors import LakeError
@@ -54,11 +54,7 @@ def state_of(stat: os.stat_result) -> State:
 
 
 def sha256_of(file: Path, path: str, state: State) -> str:
-    """Return the sha256 of a file's content.
-
-    Raises:
-        ChangedError: it is in another one, or came to be while it was read.
-    """
+    """Return the sha256 of a file's content."""
     digest = hashlib.sha256()
     with opened(file, path, state) as stream:
         while chunk := stream.read(_CHUNK):
@@ -122,12 +118,7 @@ NOT_AS_LISTED = (OSError, ChangedError, LinkError, LakeError)
 
 @dataclass(frozen=True)
 class StoredVersion:
-    """An object of a bucket, as it was when it was listed.
-
-    Args:
-        root: URL of the landing area that the object lies in.
-        e_tag: the store's identity of this content.
-    """
+    """An object of a bucket, as it was when it was listed."""
 
     root: str
     e_tag: str
@@ -157,12 +148,7 @@ class LandedFile:
     stored: StoredVersion | None = None
 
     def open(self) -> AbstractContextManager[BinaryIO]:
-        """Open it for reading, as long as it is the file that was listed.
-
-        Raises:
-            ChangedError: it is in another state, or another file.
-            OSError: it cannot be opened.
-        """
+        """Open it for reading, as long as it is the file that was listed."""
         return opened(self.file, self.path, self.state)
 
 
@@ -228,14 +214,7 @@ _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 
 @contextmanager
 def at_hand(files: Iterable[LandedFile], folder: Path) -> Iterator[tuple[list[LandedFile], list[Problem]]]:
-    """Yield files as `hashed` gives them, whose content lies on this machine: objects of a bucket are fetched, once.
-
-    Args:
-        folder: temporary empty folder for fetched files, removed afterwards.
-
-    Raises:
-        OSError: there is no room for the fetched files.
-    """
+    """Yield files as `hashed` gives them, with their content on this machine: objects of a bucket are fetched."""
     shutil.rmtree(folder, ignore_errors=True)  # left by a killed process
     here: list[LandedFile] = []
     problems: list[Problem] = []
@@ -253,28 +232,34 @@ def at_hand(files: Iterable[LandedFile], folder: Path) -> Iterator[tuple[list[La
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def hashed(files: Iterable[LandedFile]) -> tuple[list[LandedFile], list[Problem]]:
-    """Return files with the sha256 of their content, and problems of those that changed since the listing."""
-    with_sha256: list[LandedFile] = []
-    problems: list[Problem] = []
+_T = TypeVar("_T")
+
+
+def _looked_at(
+    files: Iterable[LandedFile], look: Callable[[LandedFile], _T]
+) -> tuple[dict[LandedFile, _T], dict[LandedFile, Problem]]:
+    """Return what a look at each file gives, and the problems of files that are not as they were listed."""
+    found: dict[LandedFile, _T] = {}
+    problems: dict[LandedFile, Problem] = {}
     for landed in files:
         try:
-            with_sha256.append(replace(landed, sha256=content_sha256(landed)))
+            found[landed] = look(landed)
         except NOT_AS_LISTED as error:
-            problems.append(not_as_listed(landed.path, error))
-    return with_sha256, problems
+            problems[landed] = not_as_listed(landed.path, error)
+    return found, problems
+
+
+def hashed(files: Iterable[LandedFile]) -> tuple[list[LandedFile], list[Problem]]:
+    """Return files with the sha256 of their content, and problems of those that changed since the listing."""
+    found, problems = _looked_at(files, content_sha256)
+    return [replace(landed, sha256=sha256) for landed, sha256 in found.items()], [*problems.values()]
 
 
 def changed_since(files: Iterable[LandedFile]) -> dict[LandedFile, Problem]:
     """Return hashed files whose content changed, each with its problem."""
-    changed: dict[LandedFile, Problem] = {}
-    for landed in files:
-        again, problems = hashed([landed])
-        if problems:
-            changed[landed] = problems[0]
-        elif again[0].sha256 != landed.sha256:
-            changed[landed] = not_as_listed(landed.path, ChangedError())
-    return changed
+    found, changed = _looked_at(files, content_sha256)
+    others = (landed for landed, sha256 in found.items() if sha256 != landed.sha256)
+    return changed | {landed: not_as_listed(landed.path, ChangedError()) for landed in others}
 
 
 def replaced_since(files: Iterable[LandedFile]) -> dict[LandedFile, Problem]:
@@ -282,22 +267,16 @@ def replaced_since(files: Iterable[LandedFile]) -> dict[LandedFile, Problem]:
 
     That is enough of one that is refused for what it was found to be: none of its rows is recorded.
     """
-    replaced: dict[LandedFile, Problem] = {}
-    for landed in files:
-        try:
-            with landed.open():
-                pass
-        except NOT_AS_LISTED as error:
-            replaced[landed] = not_as_listed(landed.path, error)
-    return replaced
+
+    def opened_again(landed: LandedFile) -> None:
+        with landed.open():
+            pass
+
+    return _looked_at(files, opened_again)[1]
 
 
 def content_sha256(landed: LandedFile) -> str:
-    """Return the sha256 of a listed file's content; an object of a bucket is read through the network.
-
-    Raises:
-        ChangedError, LinkError, OSError, LakeError: it is not as it was listed, or cannot be read.
-    """
+    """Return the sha256 of a listed file's content; an object of a bucket is read through the network."""
     if landed.stored is None:
         return sha256_of(landed.file, landed.path, landed.state)
     digest = hashlib.sha256()
@@ -335,11 +314,7 @@ _Known = dict[str, tuple[State, str]]
 
 
 class Hashes:
-    """The sha256 of versions of files.
-
-    Args:
-        file: where processes share it; None for one process alone. One that cannot be read or written costs a look.
-    """
+    """The sha256 of versions of files."""
 
     def __init__(self, file: Path | None = None) -> None:
         self._file: Final = file

@@ -236,11 +236,7 @@ def is_left_to_its_writer(name: str) -> bool:
 
 
 class FolderArea:
-    """Files below a folder, while one listing looks at them: what it has seen it need not look at twice.
-
-    Args:
-        may_be_absent: whether it may be missing: the first delivery creates it.
-    """
+    """Files below a folder, while one listing looks at them: what it has seen it need not look at twice."""
 
     def __init__(self, root: Path, *, may_be_absent: bool = False) -> None:
         self.name = str(root)
@@ -262,11 +258,7 @@ class FolderArea:
         return is_folder(self._root)
 
     def folders(self, above: str) -> list[str]:
-        """Return names of folders in a folder, without those left to their writer; none if it may not be looked at.
-
-        Args:
-            above: below the landing root, or "." for that.
-        """
+        """Return names of folders in a folder, without those left to their writer; none if it may not be looked at."""
         try:
             entries = sorted((self._root / above).iterdir())
         except OSError:

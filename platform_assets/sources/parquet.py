@@ -191,11 +191,7 @@ def _plain(type_: pa.DataType) -> pa.DataType:
 
 
 def becomes_too_much(stream: BinaryIO, metadata: pq.FileMetaData, size: int, limits: Limits) -> str | None:
-    """Read a file through and return the limit that its values pass, or that its footer counts other rows.
-
-    Raises:
-        ArrowException: it is corrupt.
-    """
+    """Read a file through and return the limit that its values pass, or that its footer counts other rows."""
     declared = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
     at_once = max(min(_BYTES_AT_ONCE * rows_of(metadata) // max(declared, 1), _ROWS_AT_ONCE), 1)
     try:
@@ -257,11 +253,7 @@ class _SaidTwiceError(ValueError):
 
 
 def said_to_spark(metadata: pq.FileMetaData) -> str:
-    """Return the Spark schema in a file's metadata; empty without one.
-
-    Raises:
-        UnicodeDecodeError: it is no text.
-    """
+    """Return the Spark schema in a file's metadata; empty without one."""
     return bytes((metadata.metadata or {}).get(_FOR_SPARK, b"")).decode()
 
 

@@ -38,14 +38,7 @@ def compare(
     access: Access,
     bound_of: Callable[[Connection], Bound],
 ) -> Drift:
-    """Compare raw with a table as of one snapshot.
-
-    Args:
-        bound_of: up to where the table can be read, as for a reading.
-
-    Raises:
-        SourceError: nothing was read yet, or the table cannot be read.
-    """
+    """Compare raw with a table as of one snapshot."""
     if not so_far.position:
         raise SourceError(
             f"Nothing of {access.table} was read yet.", "`platform-assets refresh` reads it; then it can be compared."

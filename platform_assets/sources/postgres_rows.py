@@ -47,11 +47,7 @@ class Position(NamedTuple):
 
 
 def load(rows: duckdb.DuckDBPyConnection, table: str, csv: Path, types: Types, copied: int) -> None:
-    """Make a table of what was copied: text of the contract's columns, `row_hash`, `_mark` and `_day`.
-
-    Raises:
-        SourceError: not every row that was copied can be read back.
-    """
+    """Make a table of what was copied: text of the contract's columns, `row_hash`, `_mark` and `_day`."""
     import duckdb
 
     names = [*types.of, ROW_HASH, "_mark", "_day"]
@@ -93,11 +89,7 @@ def delivered(contract: Contract, position: Position) -> str:
 def write(
     rows: duckdb.DuckDBPyConnection, query: str, folder: Path, empty_at: date | None = None
 ) -> dict[date, list[Path]]:
-    """Write rows into Parquet files of bounded size, by `_arrival`, their last column.
-
-    Args:
-        empty_at: arrival date of a file without rows, if it is to be one.
-    """
+    """Write rows into Parquet files of bounded size, by `_arrival`, their last column."""
     if empty_at:
         file = folder / "none.parquet"
         rows.execute(f"COPY (SELECT * EXCLUDE (_arrival) FROM ({query})) TO '{_text(file)}' (FORMAT parquet)")

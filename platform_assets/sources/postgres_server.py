@@ -135,12 +135,6 @@ class Access:
         """Return up to which moment all rows can be seen: the start of the oldest transaction that is still open.
 
         To be asked before a snapshot is taken, or a transaction that ends in between would be overlooked.
-
-        Args:
-            before: up to where the table was read.
-
-        Raises:
-            SourceError: this role or server cannot tell.
         """
         one = connection.execute(
             "SELECT clock_timestamp(), current_user::text, pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'), "
@@ -185,14 +179,7 @@ class Access:
         return Bound(now, max(now, before or now))
 
     def types(self, connection: Connection, contract: Contract, own: Mapping[str, str]) -> Types:
-        """Return how the columns of a contract are read from the table.
-
-        Args:
-            own: columns of the contract that each reading adds.
-
-        Raises:
-            SourceError: the table is not there or may not be read, lacks a column, or has another type or key.
-        """
+        """Return how the columns of a contract are read from the table."""
         found = connection.execute(
             "SELECT c.oid, c.relkind::text, has_table_privilege(c.oid, 'SELECT') FROM pg_class c "
             "WHERE c.oid = to_regclass(%s)",

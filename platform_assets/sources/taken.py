@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts.rules import refused_table
-from platform_assets.lakehouse.reading import dataset, quoted
+from platform_assets.lakehouse.reading import dataset, duckdb_type, quoted
 from platform_assets.records.raw_rows import ERASED, WITHDRAWAL
 from platform_assets.sources.source import SoFar, SourceError
 
@@ -30,14 +30,7 @@ _ORDER = ("_arrival_date", "_file_order", "_place")
 
 @contextmanager
 def scratch(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a database for what does not fit into memory; it is gone again afterwards.
-
-    Args:
-        folder: empty, and on a disk with room for what is compared.
-
-    Raises:
-        SourceError: there is no room.
-    """
+    """Open a database for what does not fit into memory; it is gone again afterwards."""
     import duckdb
 
     connection = duckdb.connect(str(folder / "scratch.duckdb"))
@@ -87,7 +80,7 @@ def add_current(
     connection.execute("CREATE TEMP TABLE withdrawn (path VARCHAR)")
     connection.executemany("INSERT INTO withdrawn VALUES (?)", [("",), *((path,) for path in so_far.withdrawn)])
     if not parts:
-        none = ", ".join(f"CAST(NULL AS {_duck(types.get(name, ''), name)}) AS {quoted(name)}" for name in wanted)
+        none = ", ".join(f"CAST(NULL AS {duck_type(contract, name)}) AS {quoted(name)}" for name in wanted)
         parts.append(f"SELECT {none} WHERE false")
     key = ", ".join(map(quoted, (DAY, *contract.key)))
     newest = ", ".join(f"{quoted(name)} DESC NULLS LAST" for name in order)
@@ -122,15 +115,9 @@ def _rows(
     return ds.FileSystemDataset(files, found.schema, found.format, found.filesystem)
 
 
-_DUCK = {"long": "BIGINT", "int": "INTEGER", "string": "VARCHAR", "timestamp": "TIMESTAMPTZ"}
-
-
-def _duck(type_: str, name: str) -> str:
-    if name == DAY or name == "_arrival_date":
-        return "DATE"
-    return _DUCK.get(type_, type_.upper()) if type_ else "BIGINT" if name == "_place" else "VARCHAR"
+_OWN = {DAY: "date", "_arrival_date": "date", "_place": "long"}
 
 
 def duck_type(contract: Contract, name: str) -> str:
-    """Return the type that a column of a contract has in `current`."""
-    return _duck(contract.column(name).type, name)
+    """Return the type that a column of a contract, or of raw, has in `current`."""
+    return duckdb_type(contract.column(name).type if name in contract.column_names else _OWN.get(name, "string"))

@@ -204,13 +204,7 @@ class EncodingError(Exception):
 
 @dataclass(frozen=True)
 class Lines:
-    """Some whole lines of a file that are not blank.
-
-    Args:
-        before: how many came before them.
-        bare: the lines without any white space.
-        content: where they come from, blank lines included.
-    """
+    """Some whole lines of a file that are not blank."""
 
     before: int
     bare: Sequence[bytes]
@@ -254,12 +248,6 @@ def scan(
         content: what Spark is given in its place, if it is written anew.
         look: shown the lines until it finds something wrong. A line that is too long is wrong by itself.
         records: bring records that span lines onto one, where the format has such; its first line is a header.
-
-    Raises:
-        ContentError: it says that it is compressed, and cannot be unpacked.
-        EncodingError: it is not UTF-8, whatever else is wrong.
-        LimitError: too much is in it.
-        ChangedError, LinkError, OSError: it cannot be read, or is not what was listed.
     """
     decoder, splitter = _Decoder(), _Splitter(look, limits, headers=int(file.format == "csv"))
     for chunk in unpacked(file, limits) if content is None else content:

@@ -157,18 +157,6 @@ def test_a_store_without_conditional_writes_is_refused(
     assert lake.root.files() == {}, "nothing is left of the trial"
 
 
-def test_a_store_that_lists_more_than_it_is_asked_for_is_refused(
-    azurite: Azurite, lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Deltalake takes old commits for new ones then. Azurite does it, unless it is known for an emulator."""
-    monkeypatch.delenv("AZURE_STORAGE_USE_EMULATOR")
-    monkeypatch.setenv("AZURE_STORAGE_ENDPOINT", f"http://127.0.0.1:{azurite.port}/devstoreaccount1")
-    monkeypatch.setenv("AZURE_ALLOW_HTTP", "true")
-    error = refused(lake)
-    assert "does not list what comes after a name" in error.what
-    assert "AZURE_STORAGE_USE_EMULATOR" in error.todo
-
-
 def test_what_hadoop_leaves_for_a_folder_is_no_file(root: object_store.Stored) -> None:
     """An empty object with the folder's name, beside what lies in it."""
     for path in ("gold", "gold/day=1", "gold/day=1/part", "gold/day=1-part", "empty"):

@@ -34,8 +34,8 @@ from platform_assets.operations.verify import verify
 from platform_assets.planning.selection import Draw, Selection
 from platform_assets.records.differences import DayChange
 from platform_assets.settings import Settings
-from platform_assets.spark.sail.server import ended_at_standstill, start_server
-from platform_assets.spark.sail.session import columns_for, running_server, sail_session, server_of, stop_sail
+from platform_assets.spark.sail.server import start_server
+from platform_assets.spark.sail.session import columns_for, running_server, sail_session, stop_sail
 from platform_assets.spark.sail.shown_equal import EQUAL
 from platform_assets.spark.tables.lost import SparkLostError, lost_spark_explained
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
@@ -316,16 +316,6 @@ def test_too_little_memory_is_told_as_such(settings: Settings) -> None:
             all_at_once.collect()
         stop_sail()
         assert sail_session(settings).range(3).count() == 3
-
-
-def test_a_server_that_stands_still_is_ended_and_told(settings: Settings) -> None:
-    with columns_for("sail"):
-        session = sail_session(settings)
-        server = server_of(session)
-        os.kill(server.process.pid, signal.SIGSTOP)
-        told = pytest.raises(SparkLostError, match="in the middle of work")
-        with told, lost_spark_explained(settings), ended_at_standstill(server, 2.0):
-            session.range(3).count()
 
 
 def test_nobody_else_of_the_machine_can_reach_it(settings: Settings) -> None:

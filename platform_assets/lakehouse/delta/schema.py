@@ -21,11 +21,7 @@ from platform_assets.records.manifest import TableChange
 
 
 def schema_at(table_path: Location, version: int) -> str:
-    """Return the Delta schema of a table at a version; looked up once, since a version never changes.
-
-    Raises:
-        DamagedTableError: there is no such version.
-    """
+    """Return the Delta schema of a table at a version; looked up once, since a version never changes."""
     commit = commits.commit_file(table_path, version)
     return _schema_at(table_path, version, commit.written() if commit.exists() else None)
 
@@ -50,11 +46,7 @@ def differing_columns(left: Mapping[str, str], right: Mapping[str, str]) -> set[
 
 
 def names_in(file: Location) -> tuple[str, ...]:
-    """Return the columns that a Parquet file has, in its order.
-
-    Raises:
-        StagedFileError: it is missing or is no Parquet file.
-    """
+    """Return the columns that a Parquet file has, in its order."""
     import pyarrow as pa  # which only few publications need
 
     try:
@@ -76,9 +68,6 @@ def check_columns(path: Location, change: TableChange, before: TableSnapshot | N
     """Refuse days whose columns are not those of the table, unless they may and can bring other ones.
 
     Whether a column may be null is not compared: the writers here always say it may.
-
-    Args:
-        before: the table's head; None if there is no table yet.
 
     Raises:
         SchemaMismatchError: naming every column that is missing, unknown or of another type, or the file that would

@@ -50,11 +50,7 @@ _EXACT = {"byte": int, "short": int, "integer": int, "long": int, "boolean": boo
 
 
 def trustworthy(stats: str, types: Mapping[str, str]) -> str:
-    """Return statistics by which no reader misses a row of a file; to the letter where its bounds can stay as they are.
-
-    Args:
-        types: of the columns but the day, as `types_in` gives them.
-    """
+    """Return statistics by which no reader misses a row of a file; unchanged where its bounds can stay."""
     parsed = json.loads(stats, parse_float=Decimal)
     low, high = (parsed.get(side) or {} for side in _SIDES)
     kept: dict[str, Bounds] = {}
@@ -135,12 +131,7 @@ def _last_of(moment: datetime) -> str:
 
 
 def staged_files(lake: Lake, table: str, publication: str) -> tuple[str, dict[date, tuple[DataFile, ...]]]:
-    """Return the Delta schema that a publication staged for a table, and the files of each day relative to its folder.
-
-    Raises:
-        StagedFileError: nothing was staged.
-        NullDayError: staged rows have no day.
-    """
+    """Return the Delta schema that a publication staged for a table, and the files of each day below its folder."""
     folder = lake.stage_path(table, publication)
     if commits.head_version(folder) < 0:
         raise StagedFileError(
@@ -167,13 +158,7 @@ def _stats(file: Location, stats: str, types: Mapping[str, str]) -> str:
         with opened(file) as parquet:
             if parquet.num_row_groups > 1:
                 return without_bounds(stats)
-    return _trusted(stats, tuple(types.items()))
-
-
-@lru_cache(maxsize=1 << 12)
-def _trusted(stats: str, types: tuple[tuple[str, str], ...]) -> str:
-    """Return the same once for a file, of which a step asks several times."""
-    return trustworthy(stats, dict(types))
+    return trustworthy(stats, types)
 
 
 _NO_FOUR_DIGITS = re.compile(r"[+-]\d+-\d\d-\d\d")
@@ -188,11 +173,7 @@ def bounded_key(contract: Contract) -> list[str]:
 def may_share_keys(
     files: Mapping[date, Sequence[DataFile]], others: Mapping[date, Sequence[DataFile]], columns: Collection[str]
 ) -> dict[date, tuple[DataFile, ...]]:
-    """Return those of some files that can hold a key of the others; a file without statistics always can.
-
-    Args:
-        columns: of the key, of types whose bounds in the log are exact or rounded outwards: whole numbers, text, dates.
-    """
+    """Return those of some files that can hold a key of the others; a file without statistics always can."""
     left = {day: tuple(of_day) for day, of_day in files.items()}
     for column in columns:
         bounds = [_bounds_of(file, column) for of_day in others.values() for file in of_day]
@@ -219,22 +200,18 @@ def may_hold(file: DataFile, column: str, value: str) -> bool:
 
 def may_lack(file: DataFile, column: str) -> bool:
     """Return whether a file can have a null in a column. A file without statistics always can."""
-    return _lacks(file.stats, column)
+    return bool(_said(file.stats).get("nullCount", {}).get(column, 1))
 
 
 @lru_cache(maxsize=1 << 14)
-def _lacks(stats_json: str, column: str) -> bool:
-    return bool(from_json(stats_json).get("nullCount", {}).get(column, 1))
+def _said(stats: str) -> Mapping[str, Any]:
+    parsed: Mapping[str, Any] = from_json(stats)
+    return parsed
 
 
 def _bounds_of(file: DataFile, column: str) -> Bounds | None:
     """Return None also where what the log says may have lost digits, or is not in the order of the values."""
-    return _bounds_in(file.stats, column)
-
-
-@lru_cache(maxsize=1 << 14)
-def _bounds_in(stats_json: str, column: str) -> Bounds | None:
-    stats = from_json(stats_json)
+    stats = _said(file.stats)
     both = (stats.get("minValues", {}).get(column), stats.get("maxValues", {}).get(column))
     odd = any(isinstance(bound, str) and _NO_FOUR_DIGITS.fullmatch(bound) for bound in both)
     return both if {type(bound) for bound in both} in ({int}, {str}) and not odd else None

@@ -195,11 +195,7 @@ class Location(ABC):
 
     @abstractmethod
     def sync(self) -> None:
-        """Wait until a power cut cannot undo what was written to a file, or which files lie in a folder.
-
-        Raises:
-            FileNotFoundError: there is neither.
-        """
+        """Wait until a power cut cannot undo what was written to a file, or which files lie in a folder."""
 
     @abstractmethod
     def arrow(self) -> tuple[FileSystem, str]:
@@ -212,11 +208,7 @@ def about_to_appear() -> None:
 
 
 def sync(locations: Iterable[Location]) -> None:
-    """Force files and folders to disk: a commit must not be there before what it refers to.
-
-    Raises:
-        FileNotFoundError: one of them does not exist.
-    """
+    """Force files and folders to disk: a commit must not be there before what it refers to."""
 
     def sync_each(locations: list[Location]) -> None:
         for location in locations:

@@ -22,10 +22,6 @@ def opened(file: Location, *, once: Collection[str] = ()) -> pq.ParquetFile:
 
     Args:
         once: columns of text that come as dictionaries, each of their values once.
-
-    Raises:
-        OSError: it is not there or cannot be read.
-        pyarrow.ArrowInvalid: it is torn or no Parquet file.
     """
     import pyarrow.parquet as pq  # which takes longer to import than most commands need in all
 
@@ -36,15 +32,7 @@ def opened(file: Location, *, once: Collection[str] = ()) -> pq.ParquetFile:
 def row_batches(
     file: Location, rows: int, columns: Collection[str] | None = None, *, once: Collection[str] = ()
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file, so many at a time.
-
-    Args:
-        columns: those of them that the file has; all by default.
-        once: as for `opened`.
-
-    Raises:
-        DamagedTableError: it is not there, or not as it was written.
-    """
+    """Yield the rows of a file, so many at a time."""
     import pyarrow as pa
 
     try:
@@ -56,11 +44,7 @@ def row_batches(
 
 
 def damaged(file: Location, problem: str) -> DamagedTableError:
-    """Return the error for a damaged file.
-
-    Args:
-        problem: completes a sentence about the file, as `damage` says it.
-    """
+    """Return the error for a damaged file."""
     return DamagedTableError(
         f"The file {file} {problem}.",
         "`platform-assets audit verify --read-all` names all that is damaged, and for each day what repairs it: a "
@@ -78,9 +62,6 @@ def other_length(file: Location, size: int) -> str:
 
 def damage(file: Location, size: int) -> str:
     """Read every page of a published file and return what is wrong with it; empty if nothing is.
-
-    Args:
-        size: bytes that it had when it was published.
 
     Returns:
         What completes a sentence about the file: `is missing`, `has 5 bytes; 700 were published`.

@@ -86,9 +86,6 @@ def contents(rows: FileRows, schema: StructType) -> dict[date, tuple[Digest, Map
 
     Args:
         schema: of the rows; its types are those of contracts.
-
-    Raises:
-        DamagedTableError: a file cannot be read.
     """
     nulls: defaultdict[date, Counter[str]] = defaultdict(Counter)
     found = digests(rows, schema, nulls=nulls)
@@ -106,9 +103,6 @@ def digests(
     Args:
         schema: of the rows; its types are those of contracts.
         nulls: gets the nulls of each day and column.
-
-    Raises:
-        DamagedTableError: a file cannot be read.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

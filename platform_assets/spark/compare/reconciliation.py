@@ -49,9 +49,6 @@ def differences(
 
     In sums and counts a key that is absent counts as zero, and so does a null; in other figures a null equals a null
     and nothing else. Keys are looked at one by one only on days whose checksums differ, or where a figure has none.
-
-    Args:
-        few: the rows of both tables, if days with equal checksums can be found without Spark.
     """
     differing = days_by_checksum(ours, theirs, declared, days, few)
     suspects = days if differing is None else differing

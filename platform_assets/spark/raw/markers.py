@@ -106,13 +106,7 @@ def absences(lying: DataFrame, source: Contract) -> DataFrame:
 def with_withdrawn(
     row_balances: RowBalances, withdrawn: Mapping[date, int], delivered: Mapping[date, int]
 ) -> dict[date, dict[str, int]]:
-    """Return what becomes of all raw rows of each day.
-
-    Args:
-        row_balances: of rows that are neither withdrawn nor replaced.
-        withdrawn: how many are.
-        delivered: how many are not withdrawn, of days where that may be more than the balance has.
-    """
+    """Return what becomes of all raw rows of each day."""
     names = ("raw", "quarantined", "voided", "expected", "keys", "keys_quarantined", "rivals", "most_versions")
     nothing = dict.fromkeys(names, 0)
     return {

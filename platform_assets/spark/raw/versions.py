@@ -292,13 +292,8 @@ def with_verdict(raw: DataFrame, rules: Sequence[Rule], voided: str | None, coun
     a rule whose breach takes the key back; such a record gets the kind `breach`.
 
     Args:
-        raw: rows in `raw_schema`.
         rules: of the silver table that set rows aside.
-        voided: the condition by which a row withdraws its key, if there is one.
         counted: those of them whose verdicts are wanted one by one, as `verdicts` has them.
-
-    Raises:
-        AnalysisException: a rule is no expression over what it sees.
     """
     kept, takes_back = F.lit(True), F.lit(False)
     for rule in rules:

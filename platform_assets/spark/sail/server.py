@@ -7,15 +7,11 @@ import select
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
-from logging import getLogger
 from pathlib import Path
 from shutil import rmtree
-from threading import Event, Thread
 
 from platform_assets.errors import PlatformError
 from platform_assets.places import USE_A_SHORTER, why_no_socket
@@ -57,11 +53,7 @@ def ended_within(process: subprocess.Popen[bytes], seconds: float) -> str | None
 
 @dataclass(frozen=True)
 class SailServer:
-    """A running server.
-
-    Args:
-        socket: by which a client of Spark Connect reaches it, in a folder that only its owner may enter.
-    """
+    """A running server."""
 
     process: subprocess.Popen[bytes]
     socket: Path
@@ -151,48 +143,3 @@ def bytes_of(memory: str) -> int:
 def _last_words(log: Path) -> str:
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
     return lines[-1].strip() if lines else "it said nothing"
-
-
-STANDSTILL_S = 120.0
-"""Seconds in which a working server takes some processor time. A busy machine was seen that gave none for more than a
-minute."""
-_LEAST_SHARE = 0.01
-"""Of a processor. One that stands still takes less, to look how much memory it has."""
-
-_log = getLogger(__name__)
-
-
-@contextmanager
-def ended_at_standstill(server: SailServer, standstill_s: float = STANDSTILL_S) -> Iterator[None]:
-    """Kill the server, while this is open, once it took hardly any processor time for a while.
-
-    A caller that waits for its answer then learns that it is gone.
-    """
-    done = Event()
-    watch = Thread(target=_watch, args=(server, standstill_s, done), daemon=True)
-    watch.start()
-    try:
-        yield
-    finally:
-        done.set()
-        watch.join()
-
-
-def _watch(server: SailServer, standstill_s: float, done: Event) -> None:
-    ticks, since = _ticks(server), time.monotonic()
-    while not done.wait(standstill_s / 20):
-        now = _ticks(server)
-        if now - ticks >= 100 * standstill_s * _LEAST_SHARE:
-            ticks, since = now, time.monotonic()
-        elif time.monotonic() - since > standstill_s:
-            _log.warning("Sail took hardly any processor time for %d s and was ended.", standstill_s)
-            server.process.kill()
-            return
-
-
-def _ticks(server: SailServer) -> int:
-    """Processor time that it took, in hundredths of a second."""
-    with suppress(OSError, ValueError):
-        fields = Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return int(fields[11]) + int(fields[12])
-    return 0

@@ -172,11 +172,7 @@ Answer = TypeVar("Answer")
 
 
 class LentJvm:
-    """A JVM with Spark in it, from its start to its end.
-
-    Args:
-        start: starts the session, whose JVM has to be one of this process.
-    """
+    """A JVM with Spark in it, from its start to its end."""
 
     def __init__(self, settings: Settings, start: Callable[[Settings], SparkSession]) -> None:
         try:

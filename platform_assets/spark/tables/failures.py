@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import re
-import traceback
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from datetime import date
@@ -22,11 +20,6 @@ from platform_assets.spark.session.reasons import without_secrets
 
 _SAYS = r"(?m)(?:^|: |\(|\] )"
 """Where a message or the name of a class begins; not within the path of a file, which the message may have, too."""
-
-_OF_THE_SYSTEM = {
-    errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.ESTALE,
-}  # fmt: skip
-"""Errors of the operating system that are not about one file."""
 
 _NO_ROOM = "No space left on device|Disk quota exceeded"
 _FULL = re.compile(f"{_SAYS}(?:{_NO_ROOM})")
@@ -148,10 +141,10 @@ def causes(error: Exception) -> Iterator[str]:
         java = java.getCause()
 
 
-_THEIRS = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, TypeError, ValueError)
-"""Some are PySpark's as well: what a function of it was called with."""
-_NOT_THEIRS = (PlatformError, PySparkException, Py4JError, MemoryError)
-"""Errors of a JVM that is gone, which are not the user code's fault."""
+_PYSPARKS_OWN = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, TypeError, ValueError)
+"""Errors that PySpark raises, too, for what a function of it was called with: these are of the user's code."""
+_NOT_THEIRS = (PlatformError, PySparkException, Py4JError, MemoryError, ConnectionError, EOFError)
+"""Errors that are not the fault of a user's code; the last ones come from a JVM that is gone."""
 
 
 @contextmanager
@@ -162,17 +155,9 @@ def users_code(table: str, part: Literal["rules", "transform"] = "transform") ->
     except AnalysisException as error:
         raise _explained(table, part, first_line(error), error) from error
     except (Exception, SystemExit) as error:
-        if not _is_theirs(error):
+        if isinstance(error, _NOT_THEIRS) and not isinstance(error, _PYSPARKS_OWN):
             raise
         raise _explained(table, part, f"{type(error).__name__}: {error}", error) from error
-
-
-def _is_theirs(error: BaseException) -> bool:
-    """Return whether an error is of a user's code, and not of Spark, the machine or this platform."""
-    if isinstance(error, _THEIRS):
-        return True
-    is_of_machine = isinstance(error, OSError) and (error.errno in _OF_THE_SYSTEM or _met_in_spark(error))
-    return not (is_of_machine or isinstance(error, _NOT_THEIRS))
 
 
 @contextmanager
@@ -197,12 +182,6 @@ def first_line(error: AnalysisException) -> str:
     return str(error).strip().partition("\n")[0]
 
 
-def _met_in_spark(error: OSError) -> bool:
-    """Return whether an error comes from the connection to the JVM, and not from a file or server of the user's."""
-    modules = (frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__))
-    return any(module.partition(".")[0] in ("pyspark", "py4j") for module in modules)
-
-
 def _explained(table: str, part: str, what: str, error: BaseException) -> TransformError:
     line = users_line(error)
     where = f" ({line})" if line else ""
@@ -212,49 +191,26 @@ def _explained(table: str, part: str, what: str, error: BaseException) -> Transf
     )
 
 
-_OF_DELTA = ("spark.sql.extensions", "spark.sql.catalog.spark_catalog")
-_BY_FOLDER = "spark.sql.runSQLOnFiles"
-_NOT_FOUND = re.compile(
-    "DATA_SOURCE_NOT_FOUND|TABLE_OR_VIEW_NOT_FOUND|UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY|DELTA_CONFIGURE_SPARK_SESSION"
+_NEEDED = ("spark.sql.extensions", "spark.sql.catalog.spark_catalog")
+_UNREADABLE = re.compile(
+    "DATA_SOURCE_NOT_FOUND|TABLE_OR_VIEW_NOT_FOUND|UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY"
+    "|DELTA_CONFIGURE_SPARK_SESSION|No FileSystem for scheme"
 )
-_NO_FILES = re.compile(r'No FileSystem for scheme "(\w+)"')
 
 
 @contextmanager
 def explain_unreadable_session(spark: SparkSession) -> Iterator[None]:
-    """Say so where something fails because of how the session was started, or because it was stopped.
-
-    What it was started with is asked only then, and only where tables were not found: a platform that has Delta built
-    in may start sessions in a way of its own.
-    """
+    """Explain what fails because a session was stopped, or was started without what a lake is read with."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        if why := _why(spark, str(error)):
-            raise why from error
-        raise
-
-
-def _why(spark: SparkSession, said: str) -> LakeError | None:
-    if hasattr(spark, "_jsparkSession") and cast("Any", spark.sparkContext)._jsc is None:
-        return LakeError("This Spark session was stopped.", "Take one that was not, or leave it to us.")
-    if no_files := _NO_FILES.search(said):
-        return LakeError(
-            f"This Spark session has nothing by which {no_files[1]}:// is read.",
-            "Stop the session and take the one that platform_assets.views() starts, or start yours as docs/readers.md "
-            "says of a lake in a bucket.",
-        )
-    if not _NOT_FOUND.search(said):
-        return None
-    if lacking := [name for name in _OF_DELTA if TUNING[name] not in (spark.conf.get(name, "") or "")]:
-        return LakeError(
-            f"This Spark session was started without Delta Lake: {' and '.join(lacking)} do not name it.",
-            "Stop the session and take the one that platform_assets.views() starts, or start yours with Delta's jar "
-            f"and {', '.join(f'{name}={TUNING[name]}' for name in _OF_DELTA)}.",
-        )
-    if str(spark.conf.get(_BY_FOLDER, "true")).lower() == "false":
-        return LakeError(
-            f"This Spark session finds no table by its folder: it has {_BY_FOLDER}=false.",
-            f"Set it first, and back afterwards: spark.conf.set({_BY_FOLDER!r}, 'true').",
-        )
-    return None
+        if hasattr(spark, "_jsparkSession") and cast("Any", spark.sparkContext)._jsc is None:
+            raise LakeError("This Spark session was stopped.", "Take one that was not, or leave it to us.") from error
+        if not _UNREADABLE.search(str(error)):
+            raise
+        raise LakeError(
+            f"This Spark session was started without what a lake is read with: {_first_line(str(error))}.",
+            "Stop the session and take the one that platform_assets.views() starts; or start yours as docs/readers.md "
+            f"says, with Delta's jar, {', '.join(f'{name}={TUNING[name]}' for name in _NEEDED)} and "
+            "spark.sql.runSQLOnFiles=true.",
+        ) from error
