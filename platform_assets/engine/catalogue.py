@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import re
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from platform_assets.contracts import Catalogue, Contract, ContractError, Domain
-from platform_assets.contracts.errors import Gathered, gathering
+from platform_assets.contracts.errors import gathering
 from platform_assets.errors import PlatformError, users_frames, users_line
 from platform_assets.project import make_importable
 
@@ -159,7 +157,7 @@ def load_catalogue(settings: Settings) -> Catalogue:
                 catalogue = Catalogue.of(domains)
             except ValueError:  # of tables in a circle there is no order
                 assert gathered
-        mistakes += [_between(_package_of(settings, domains, found.error), found.error) for found in gathered]
+        mistakes += [Mistake.of(found.error, _package_of(settings, domains, found.error)) for found in gathered]
     refuse_mistakes(mistakes)
     assert catalogue is not None
     return catalogue
@@ -175,38 +173,13 @@ def _told(package: str) -> Iterator[list[Mistake]]:
             yield mistakes
         except ContractError as error:
             mistakes.append(Mistake.of(error, package))
-    mistakes[:0] = [_mistake(package, found) for found in gathered]
+    for number, found in enumerate(gathered):
+        users = users_frames(found.frames, package)
+        place = f"{users[-1][0].f_code.co_filename}, line {users[-1][1]}" if users else None
+        mistakes.insert(number, Mistake.of(found.error, package, place))
     broken = {str(frame.f_globals.get("__name__")) for found in gathered for frame, _ in found.frames}
     for name in broken & (set(sys.modules) - before):
         del sys.modules[name]
-
-
-def _mistake(package: str, found: Gathered) -> Mistake:
-    users = users_frames(found.frames, package)
-    place = f"{users[-1][0].f_code.co_filename}, line {users[-1][1]}" if users else None
-    return Mistake.of(found.error, package, place)
-
-
-def _between(package: str, error: ContractError) -> Mistake:
-    """Return a mistake between tables; its place is the declaration of the table."""
-    return Mistake.of(error, package, _declared_in(package, error.table) if error.table else None)
-
-
-def _declared_in(package: str, table: str) -> str | None:
-    """File and line of a contract of a package that is loaded; None where its name is not written out."""
-    for name, module in sorted(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if f"{name}.".startswith(f"{package}.") and file and Path(file).is_file():
-            calls = (node for node in ast.walk(ast.parse(Path(file).read_bytes())) if isinstance(node, ast.Call))
-            if line := next((call.lineno for call in calls if _declares(call, table)), None):
-                return f"{file}, line {line}"
-    return None
-
-
-def _declares(call: ast.Call, table: str) -> bool:
-    called = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", None)
-    named = [*call.args[:1], *(given.value for given in call.keywords if given.arg == "name")]
-    return called == Contract.__name__ and any(isinstance(a, ast.Constant) and a.value == table for a in named)
 
 
 def _package_of(settings: Settings, domains: list[Domain], error: ContractError) -> str:

@@ -53,10 +53,6 @@ def stopped(
     """Return what keeps tables from being published: their own open circuit, or one of a table they are made from.
 
     An override lets a table pass regardless of its inputs.
-
-    Args:
-        tables: only these; all by default.
-        states: of all circuits, where they have been read already.
     """
     asked = platform.catalogue.names if tables is None else tables
     states = circuits(platform, platform.catalogue.with_inputs(asked)) if states is None else states

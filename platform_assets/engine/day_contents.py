@@ -70,11 +70,7 @@ def are_there(table_path: Location, files: Collection[DataFile]) -> bool:
 
 
 def schema_to_replace(lake: Lake, release: Release, table: str, schema_string: str) -> str:
-    """Return the schema that a table has at a release where days of another one are published; empty if it has none.
-
-    Args:
-        table: `<layer>.<table>`.
-    """
+    """Return the schema that a table has at a release where days of another one are published; empty if it has none."""
     version = release.versions.get(table)
     there = "" if version is None else schema_at(lake.table_path(table), version)
     return there if there and types_in(there) != types_in(schema_string) else ""
@@ -151,12 +147,7 @@ def ahead_figures(staged: RawProfile) -> dict[date, dict[str, int]]:
 def appended_change(
     platform: Platform, release: Release, table: str, publication: str, schema_string: str, added: RawProfile
 ) -> TableChange:
-    """Return the days of a table that get staged rows beside those they have at a release.
-
-    Args:
-        table: `<layer>.<table>`.
-        added: profile of the staged rows; without days if there are none.
-    """
+    """Return the days of a table that get staged rows beside those they have at a release."""
     days: dict[date, DayContent] = {}
     if added.digests:
         live = files_at(platform.lake, table, release.versions.get(table))

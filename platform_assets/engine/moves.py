@@ -149,9 +149,6 @@ _FILES_KEPT = 4_096
 def moved(table: Location, before: Collection[DataFile], after: Collection[DataFile]) -> set[date]:
     """Return the days to or from which records of a day moved between the time it had some files and then others.
 
-    Args:
-        before: files of the day; none where nothing of it is known.
-
     Raises:
         DamagedTableError: a file is not as it was written.
     """
@@ -247,11 +244,7 @@ class _Moves:
         return {(day, there) for day in days for there in moved(self._path, had.get(day, ()), has.get(day, ()))}
 
     def new_ties(self, days: Iterable[date], before: Mapping[date, DayRecord], snapshot: LakeSnapshot) -> Iterator[Tie]:
-        """Yield moves of records of some days that are not in their published content, or not in that of others.
-
-        Args:
-            before: published days of the table.
-        """
+        """Yield moves of records of some days that are not in their published content, or not in that of others."""
         now = snapshot.files(self.raw)
         for day in days:
             files = now.get(day, ())
@@ -388,9 +381,6 @@ def repeated_keys(
     """Return a warning for each staged day with keys that lie further away, too, than keys are compared.
 
     Most tables have new keys on every day: the bounds in the log say so, and no file is opened.
-
-    Args:
-        to_come: days that the step computes later, and compares with these then.
     """
     if not may_move(contract, snapshot.platform.catalogue):
         return {}

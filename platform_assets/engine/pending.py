@@ -36,9 +36,6 @@ def landing_problem(settings: Settings, catalogue: Catalogue) -> Problem | None:
     """Return the problem of the landing root itself; with one, nothing at all is taken.
 
     Only the default root may be absent: the first delivery creates it.
-
-    Args:
-        catalogue: where no source lands files, none is needed.
     """
     return landing_area(settings).problem() if any(contract.source for contract in catalogue) else None
 
@@ -69,11 +66,7 @@ def each_once(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 def list_arrivals(
     platform: Platform, contract: Contract, until: date | None = None, *, among: Collection[str] | None = None
 ) -> Listing:
-    """Return what was delivered for a raw table and not taken yet, up to today or an earlier arrival date.
-
-    Args:
-        among: paths of the only files to look at.
-    """
+    """Return what was delivered for a raw table and not taken yet, up to today or an earlier arrival date."""
     assert contract.source is not None
     known = {
         path: Known(size, modified_ns, sha256, is_refused)
@@ -174,11 +167,7 @@ class Waiting:
 
 
 def waiting(platform: Platform, most_files: int) -> Waiting:
-    """Look at everything that waits, without starting Spark.
-
-    Args:
-        most_files: that one refresh should take, oldest arrival dates first.
-    """
+    """Look at everything that waits, without starting Spark."""
     snapshot = LakeSnapshot.now(platform)
     tables, states = look_at_all(snapshot)
     plan = make_plan(platform.catalogue, tables, states, past_of(snapshot, tables, states))
@@ -222,9 +211,6 @@ def due_tries(platform: Platform, tables: Collection[str] | None = None) -> dict
 
     A try is due after the wait, and at once when the day would be made from other input or by other code. Where an
     input of that day is held or missing, or the day was rolled back, the newest stale day is tried after the wait.
-
-    Args:
-        tables: only these; all by default.
     """
     states = circuits(platform, tables).items()
     opened = {table: state for table, state in states if state.state in ("open", "half-open")}
@@ -288,11 +274,7 @@ def intakes(platform: Platform) -> tuple[Intake, ...]:
 
 
 def delivered(platform: Platform, among: Collection[str] | None = None) -> Delivered:
-    """Return what waits for raw tables, as `intakes`, what will as soon as it is complete, and what cannot be taken.
-
-    Args:
-        among: only for these; for all by default.
-    """
+    """Return what waits for raw tables, as `intakes`, what will as soon as it is complete, and what cannot be taken."""
     snapshot = LakeSnapshot.now(platform)
     all_intakes: list[Intake] = []
     missing: dict[str, tuple[date, ...]] = {}

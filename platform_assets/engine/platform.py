@@ -68,8 +68,6 @@ class Author:
     Args:
         run: id of the run, Dagster's where there is one.
         who: author as stated; the operating system's user by default.
-        as_user: the operating system's user that the process belongs to.
-        on_host: the machine on which it runs.
         decides: what a person decides with the work, where its kind does not say so.
     """
 

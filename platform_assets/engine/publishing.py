@@ -54,7 +54,6 @@ def in_turns(publish: Callable[[], _T], faster: Callable[[Met], object] = lambda
     """Publish, and where others were faster once more, until they have been so twenty times.
 
     Args:
-        publish: publishes the changes over the current release.
         faster: called with what others did, before the next turn; raises to stop.
 
     Raises:
@@ -85,9 +84,6 @@ def publish_changes(
     """Publish changes of some tables at once and index them.
 
     Args:
-        erasures: rows removed from tables for good.
-        on_versions: tables, each with the version that must still be current.
-        lifts: days, by table, whose lasting rollbacks are lifted.
         shows_new: tables whose open circuits stop it, though they let its kind pass.
 
     Returns:
@@ -154,10 +150,7 @@ def publish_rest(
     """Publish days without those that others replaced. Staged files are deleted if none is left.
 
     Args:
-        publication: its name; a later turn has another name.
-        tables: changes, with staged files only in this publication's folders.
         rest: returns the still valid changes after others were faster; raises if there are none.
-        on_release: the release that must still be current at first.
 
     Returns:
         The days that were left out, oldest first.

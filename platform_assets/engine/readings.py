@@ -53,11 +53,7 @@ class Readings:
     """The readings of a source, as raw and the landing folder have them.
 
     Args:
-        so_far: position from which the source reads on.
-        waiting: paths of files that ingest takes next.
         refused: paths of files that were refused whole, and not for each of their rows, and still lie there.
-        dates: arrival dates that have a file.
-        newest: the highest number of a reading.
     """
 
     so_far: SoFar
@@ -191,11 +187,6 @@ def verify_source(
     platform: Platform, contract: Contract, days: Iterable[date] | None, most: int, *, repair: bool = True
 ) -> Drift:
     """Compare what raw has with its source, and land what drifted, for ingest to take.
-
-    Args:
-        days: only these; all by default.
-        most: how many keys to name.
-        repair: whether anything is landed.
 
     Raises:
         SourceError: the source cannot be compared, or files of it wait.

@@ -111,7 +111,6 @@ class IngestResult:
     Args:
         published: the new content of every day touched, in the calendar or not.
         due: rows that had arrived too far ahead of their day and entered now that it has come.
-        problems: files that cannot be taken, and why.
         missing: days asked for that their source has not delivered.
     """
 
@@ -132,11 +131,7 @@ class IngestResult:
 
 @dataclass(frozen=True)
 class PublishedMeanwhile:
-    """Days of a table that another process published in between.
-
-    Args:
-        by: the publication, without its days and arrivals.
-    """
+    """Days of a table that another process published in between."""
 
     table: str
     days: int
@@ -149,9 +144,7 @@ def published_meanwhile(
     """Return who else published days that a run had planned.
 
     Args:
-        platform: with a ledger that is not behind the lake.
         run: that planned them; what it published itself is not meant.
-        days: that were planned, by table; None for all.
     """
     head_of = cache(platform.ledger.head)
     others: list[PublishedMeanwhile] = []

@@ -39,7 +39,6 @@ class LakeSnapshot:
     """A release, and what a stage puts in place of some of its days.
 
     Args:
-        platform: with the lake and the ledger.
         is_private: whether days are computed to try an open circuit or in a person's own stage: no circuit stops or
             counts that, as nothing of it is published.
         looks_back: whether days may count as up to date because they were at the last look.
@@ -151,9 +150,6 @@ class LakeSnapshot:
         """Return the records of all loaded days of a table, with or without rows, oldest first.
 
         A raw table may have more days than its loaded ones: rows may wait on days that are not read yet.
-
-        Args:
-            among: only these days.
         """
         released = self.platform.ledger.current_days(table, at=self.number, among=among)
         over = {day: record for day, record in self._over(table).items() if among is None or day in among}
@@ -287,7 +283,6 @@ class OpenStage(BaseModel):
     """One release, and the days that lie over it.
 
     Args:
-        release: number of the release it lies over.
         publication: that made this release; in a lake restored from a backup the number may be another's.
         opened_at: UTC.
         changed_at: when the last batch of days came in, UTC.

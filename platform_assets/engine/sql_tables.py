@@ -66,7 +66,7 @@ def read_query(file: Path, contract: Contract) -> Query:
         raise _error(contract, f"The query of {contract.name} {error.what} in {place}", place, todo) from error
 
 
-def query_mistakes(query: Query, contract: Contract, catalogue: Catalogue) -> Iterator[ContractError]:
+def query_mistakes(query: Query, contract: Contract) -> Iterator[ContractError]:
     """Yield what is wrong with a query, as far as that is known without Spark."""
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
@@ -88,7 +88,6 @@ def query_mistakes(query: Query, contract: Contract, catalogue: Catalogue) -> It
         yield _error(contract, what, place, "Write what the table's rows are: the platform creates and writes it.")
         return
     yield from _undeclared(query, contract, tree)
-    yield from _without_window(query, contract, catalogue, tree)
     yield from _changing(query, contract)
 
 
@@ -172,10 +171,10 @@ def _undeclared(query: Query, contract: Contract, tree: exp.Expr) -> Iterator[Co
         what, base = f"The query of {contract.name} reads {full} in {place}", name
         for ending in (EVERY_ROW, WINDOW_DAYS):
             base = base.removesuffix(ending)
-        if any(full.lower() == read.table for read in contract.transform_inputs):
-            yield _error(contract, what, place, f"Write {name}: inputs are named without their layer.")
-        elif base in known:
-            yield _no_window(contract, what, place, known[base][0])
+        if full == table.name and base in known:
+            read = known[base][0]
+            what = f"{what}, but its contract reads {read.table} through {window_text(read.window)}"
+            yield _error(contract, what, place, f'Declare a window, as Input("{read.table}", span(6)); or read {base}.')
         else:
             todo = f"{did_you_mean(name, known)}Declare it in `inputs`, or read {', '.join(known)}."
             yield _error(contract, f"{what}, which is no input of its contract", place, todo)
@@ -183,27 +182,6 @@ def _undeclared(query: Query, contract: Contract, tree: exp.Expr) -> Iterator[Co
     if twice := next((name for name in names if names.count(name) > 1), None):
         what = f"Two inputs of {contract.name} give its query {twice}"
         yield _error(contract, what, str(query.file), "Compute the table in Python, or rename one of the inputs.")
-
-
-def _without_window(query: Query, contract: Contract, catalogue: Catalogue, tree: exp.Expr) -> Iterator[ContractError]:
-    """Yield the first column that only inputs with a window have, where no input has one."""
-    from sqlglot import exp
-
-    there = {
-        name for read, more in _readable(contract).values() for name in (*more, *catalogue[read.table].column_names)
-    }
-    there |= {named.name.lower() for named in tree.find_all(exp.Identifier) if not isinstance(named.parent, exp.Column)}
-    lacking = (one for one in tree.find_all(exp.Column) if one.name.lower() in {SOURCE_DAY, *VALID} - there)
-    if column := next(lacking, None):
-        place = query.place(_start(column))
-        what = f"The query of {contract.name} uses {column.name} in {place}"
-        yield _no_window(contract, what, place, contract.transform_inputs[0])
-
-
-def _no_window(contract: Contract, what: str, place: str, read: Input) -> ContractError:
-    what = f"{what}, but its contract reads {read.table} through {window_text(read.window)}"
-    todo = f'Declare a window, as Input("{read.table}", span(6)), or as_of() for a history; or read {read.parameter}.'
-    return _error(contract, what, place, todo)
 
 
 def _changing(query: Query, contract: Contract) -> Iterator[ContractError]:

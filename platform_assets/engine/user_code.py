@@ -268,7 +268,7 @@ def function_mistakes(catalogue: Catalogue, tables: Collection[str] | None = Non
             try:
                 query = code.query(contract)
                 _check(code, domain, contract, query)
-                for wrong in query_mistakes(query, contract, catalogue) if query else ():
+                for wrong in query_mistakes(query, contract) if query else ():
                     yield Mistake.of(wrong, domain.transforms)
             except ContractError as error:
                 if error.table is not None:

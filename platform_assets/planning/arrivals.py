@@ -116,9 +116,7 @@ def missing_days(
     """Return the days that should have been delivered before today and for which there is no file to take.
 
     Args:
-        have: days that have rows, or are known to have none.
         waiting: arrival dates of files that are not taken yet.
-        empty: days that are to be loaded as empty.
     """
     asked = days_in_question(have, delivered.calendar)
     loaded = loaded_days(contract, {day: have[day] for day in asked if day in have}, delivered)
@@ -196,7 +194,6 @@ def replays(deliveries: Iterable[Delivery], order: str | None = None) -> dict[st
 
     Args:
         deliveries: arrivals of one table that count; those of waiting rows have the content of their file.
-        order: how the source orders its files, as `LandingFiles` has it.
     """
     alike: defaultdict[str, list[Delivery]] = defaultdict(list)
     for delivery in deliveries:
@@ -211,11 +208,7 @@ def replays(deliveries: Iterable[Delivery], order: str | None = None) -> dict[st
 
 
 def replay_notes(replayed: Mapping[str, Delivery], path: str) -> Iterator[str]:
-    """Say of a file that its content came before, or that others have its place.
-
-    Args:
-        replayed: as `replays` finds it, with the file.
-    """
+    """Say of a file that its content came before, or that others have its place."""
     if first := replayed.get(path):
         yield (
             f"{REPLAY} {first.path}, which arrived on {first.arrival_date}: its rows keep that place in the order of "
@@ -249,11 +242,7 @@ class RawDay:
 def new_arrivals(
     days: Iterable[RawDay], arrivals: Iterable[ArrivalRecord], released: Mapping[str, int]
 ) -> tuple[ArrivalRecord, ...]:
-    """Return the arrivals that are new on some raw days and still count, newest first.
-
-    Args:
-        days: that differ from what was read of them.
-    """
+    """Return the arrivals that are new on some raw days and still count, newest first."""
     records = tuple(arrivals)
     withdrawn = {(record.table, record.origin) for record in records if record.kind == "withdrawal"}
     since: dict[tuple[str, str], int] = {}

@@ -91,9 +91,6 @@ def in_force(holds: Iterable[Hold], states: States) -> tuple[Hold, ...]:
     """Return the holds that keep something from readers now, in their order.
 
     A hold of an up-to-date day refuses a result that would not be made now. It waits in case that result comes back.
-
-    Args:
-        states: of the days of all tables with a transform.
     """
     return tuple(hold for hold in holds if not isinstance(states.get(hold.table, {}).get(hold.day), UpToDate))
 
@@ -109,7 +106,6 @@ def day_states(
     """Return the state of some days of a table, oldest first.
 
     Args:
-        tables: the state of the table and of those it reads.
         forced: days to compute whatever their state; only their inputs, or a rollback until lifted, can block them.
     """
     have = tables.marks.get(contract.name, {})
@@ -332,11 +328,7 @@ def _digests(marks: Mapping[date, DayMark]) -> Mapping[date, str]:
 def missing_input(
     inputs: Iterable[Input], day: date, missing: Mapping[str, Sequence[date]], calendar: Calendar
 ) -> tuple[str, date] | None:
-    """Return the first input day that a day reads and that is not there.
-
-    Args:
-        missing: days of every input that are not there, oldest first.
-    """
+    """Return the first input day that a day reads and that is not there."""
     for read in inputs:
         for start, end in ranges_read(read.window, day, calendar):
             at = bisect_left(missing[read.table], start)

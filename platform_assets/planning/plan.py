@@ -270,11 +270,7 @@ class _Planned:
         self.bereft: dict[str, dict[date, Blocked]] = {}
 
     def add(self, contract: Contract, days: Collection[date], *, is_left: bool) -> None:
-        """Plan the days of a table.
-
-        Args:
-            is_left: whether they wait for a person.
-        """
+        """Plan the days of a table."""
         table, known = contract.name, self._tables.marks.get(contract.name, {})
         of_days = {day: s for day, s in not_up_to_date(self._states.get(table, {})).items() if day in days}
         kept = self._kept(contract, of_days)

@@ -99,7 +99,6 @@ def through_data(contract: Contract, days: Collection[date], tables: TableStates
 
     Args:
         days: stale through data, or held although their inputs are unchanged, because a change was taken back.
-        tables: the state of their table and those it reads.
     """
     have = tables.marks.get(contract.name, {})
     came_back: Reasons = ("correction",) if contract.layer == "silver" else ("upstream content",)
@@ -118,11 +117,7 @@ def through_version(states: Mapping[date, DayState]) -> dict[date, Reasons]:
 
 
 def changed_days(read: Input, day: date, read_at: int, revisions: Revisions, calendar: Calendar) -> tuple[date, ...]:
-    """Return the days of one input that are no longer as a day read them, oldest first.
-
-    Args:
-        revisions: of the input's days, at least of those published since.
-    """
+    """Return the days of one input that are no longer as a day read them, oldest first."""
     near = days_in(list(revisions), ranges_read(read.window, day, calendar))
     return tuple(d for d in near if revisions[d] and digest_at(revisions[d], read_at) != revisions[d][-1].digest)
 

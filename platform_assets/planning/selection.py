@@ -136,12 +136,7 @@ def _checked(contract: Contract, name: str, text: str) -> str:
 
 @dataclass(frozen=True)
 class Selection:
-    """Tables and days that a person names.
-
-    Args:
-        tables: only these; all by default.
-        days: only these; all by default.
-    """
+    """Tables and days that a person names; all by default."""
 
     tables: frozenset[str] = frozenset()
     days: frozenset[date] | None = None
@@ -287,9 +282,6 @@ def refuse_protected(
     catalogue: Catalogue, reasons: Mapping[str, Mapping[date, Reasons]], known: Mapping[str, Collection[date]]
 ) -> None:
     """Refuse to compute protected days that have content, and for which no data of theirs asks.
-
-    Args:
-        reasons: why days are to be computed, by table.
 
     Raises:
         ProtectedDaysError: naming the first table.

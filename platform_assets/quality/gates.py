@@ -103,8 +103,6 @@ def conservation_findings(
     Args:
         row_balance: what became of the rows, `kept` being what was really staged.
         expected: rows that must stay, counted from the keys alone.
-        raw_recorded: rows the manifests say the raw day has.
-        quarantine_staged: rows really staged for quarantine.
         missing: a few keys that should have stayed and are not there.
         extra: a few keys that are there and should not be.
     """

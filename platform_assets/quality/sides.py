@@ -67,8 +67,6 @@ class SidesBeside:
     Args:
         key: columns that name a row, or a group, within its day.
         schema: sentences on columns that only one side has, or both with other types.
-        days: how many days have rows on either side.
-        rows: on all these days.
         differing: the days whose content differs, oldest first.
         keys: the first keys that differ by more than the tolerance, of each kind.
         outside: days of `differing` that the calendar does not have.
@@ -115,7 +113,6 @@ def shared_columns(
 
     Args:
         left: type of each column of the left side; those of the platform itself begin with `_`.
-        right: the same of the right side.
         is_one_table: whether both should have the same columns; those of two tables of course differ.
     """
     shared, sentences = [], []

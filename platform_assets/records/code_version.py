@@ -46,11 +46,7 @@ def hand_set(version: str) -> str:
 
 
 def code_version(code: Iterable[str]) -> str:
-    """Return a hash of all code that a table's transform can reach, and of the engine's part in it.
-
-    Args:
-        code: as `planning.code.reach` finds it: normalised, and in a fixed order.
-    """
+    """Return a hash of all code that a table's transform can reach, and of the engine's part in it."""
     total = hashlib.sha256(f"engine {ENGINE_SEMANTICS}".encode())
     for part in code:
         total.update(f"|{part}".encode())

@@ -90,7 +90,6 @@ class MessageDecision(Signed):
     """That a person wants a message of the outbox sent no more.
 
     Args:
-        message: its key.
         publication: that the message is about; empty for an announcement.
     """
 

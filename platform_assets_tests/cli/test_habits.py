@@ -337,7 +337,7 @@ def test_a_decision_about_nothing_is_explained(run, published):
     for command, says in (
         (["withdraw", ARRIVAL, "--reason", "x"], f"No arrival '{ARRIVAL}' was ever taken."),
         (["withdraw", "transactions/2017-01-01/a[/b].csv", "--reason", "x"], "was refused whole"),
-        (["late", "approve", ARRIVAL, *SIGNED], "waits in the late queue: no such arrival was ever taken"),
+        (["late", "approve", ARRIVAL, *SIGNED], "waits in the late queue."),
         (["late", "refuse", "--table", "silver.products", "--days", "2017-01-02", *SIGNED], "takes no arrivals"),
         (["accept", TABLE, "--days", "2017-01-02", *SIGNED], f"Nothing was accepted: {TABLE} 2017-01-02 is not held."),
         (["accept", "raw.products", "--days", "2017-01-02", *SIGNED], "raw.products holds what was delivered"),

@@ -65,8 +65,8 @@ def test_an_original_is_gone_a_correction_falls_back_and_a_move_goes_home(story:
     cases = {
         "transactions/2017-01-08/bed.jsonl": "was ever taken.*\n.*Did you mean transactions/2017-01-08/bad.jsonl",
         "transactions/2017-01-08/broken.csv": "was refused whole",
-        bad: "was withdrawn before, on .* by Zoë: the till was set up wrong",
-        arrival.path: f"is itself the withdrawal of {bad}",
+        bad: "was withdrawn before",
+        arrival.path: "is a withdrawal itself",
     }
     for path, says in cases.items():
         with pytest.raises(WithdrawalError, match=says):

@@ -151,13 +151,7 @@ def repaired(turn: IngestTurn, files: Collection[LandedFile]) -> Again:
 
 @dataclass(frozen=True)
 class Taken:
-    """What became of a batch.
-
-    Args:
-        arrivals: what became of each file that was taken or refused.
-        days: new content of every raw day touched.
-        left: why others are left for the next time.
-    """
+    """What became of a batch."""
 
     arrivals: tuple[Arrival, ...]
     days: Mapping[date, DayContent]
@@ -179,9 +173,6 @@ def ingest_batch(
 
     A file that cannot be read, or whose rows do not add up, is refused whole and keeps no other from being taken; nor
     does one that changes during the ingest, or cannot be opened; it is not recorded.
-
-    Args:
-        again: rows taken again from files that were refused before, whole or in part.
     """
     limits = Limits.of(turn.platform.settings)
     seen: dict[LandedFile, Inspection] = {}
@@ -198,7 +189,7 @@ def ingest_batch(
     while seen:
         try:
             with full_disk_explained(turn.contract.name):
-                return Taken(*_take_large(turn, spark, seen, refused, again), tuple(left.values()))
+                return Taken(*_take(turn, spark, seen, refused, again), tuple(left.values()))
         except _UnaccountedError as error:
             refused |= error.reasons
         except FilesChangedError as error:
@@ -206,22 +197,6 @@ def ingest_batch(
             seen = {file: inspection for file, inspection in seen.items() if file not in left}
             refused = {file: reason for file, reason in refused.items() if file not in left}
     return Taken((), {}, tuple(left.values()))
-
-
-def _take_large(
-    turn: IngestTurn,
-    spark: SparkSession,
-    seen: Mapping[LandedFile, Inspection],
-    refused: dict[LandedFile, str],
-    again: Again,
-) -> tuple[tuple[Arrival, ...], dict[date, DayContent]]:
-    """Return the same, with enough tasks for the delivered bytes of a day, for any event days."""
-    sizes: Counter[date] = Counter()
-    for file in seen:
-        sizes[file.arrival_date] += file.size
-    part_bytes = turn.platform.settings.part_bytes
-    with tasks_for(lambda: spark, parts_of(sizes, part_bytes), part_bytes) as given:
-        return _take(turn, given(), seen, refused, again)
 
 
 @dataclass(frozen=True)
@@ -249,7 +224,15 @@ def _take(
 ) -> tuple[tuple[Arrival, ...], dict[date, DayContent]]:
     platform, contract, release = turn.platform, turn.contract, turn.snapshot.release
     letters, queue = refused_table(contract.name), late_table(contract.name)
-    with new_stage(platform, (contract.name, letters, queue)) as (publication, folders):
+    sizes: Counter[date] = Counter()
+    for file in seen:
+        sizes[file.arrival_date] += file.size
+    part_bytes = platform.settings.part_bytes
+    with (
+        tasks_for(lambda: spark, parts_of(sizes, part_bytes), part_bytes) as given,  # enough for the bytes of any day
+        new_stage(platform, (contract.name, letters, queue)) as (publication, folders),
+    ):
+        spark = given()
         before = again.before(turn, publication)
         replayed = _replayed(turn, [file for file in seen if file not in refused])
         chosen = partial(again.rows_to_take, before=before)

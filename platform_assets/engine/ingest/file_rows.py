@@ -90,36 +90,14 @@ def stage_rows(
     A file that turns out corrupt, or that Spark cannot take though it takes the others, joins the refused.
 
     Args:
-        copies_folder: for copies of files, empty again afterwards.
         replayed: files whose content came before, each with the delivery that it repeats.
         chosen: leaves of parsed rows those to take.
 
     Raises:
         FilesChangedError: files are not what they were when they were listed.
     """
-    try:
-        with _copies_for_spark(turn, seen, refused, copies_folder) as copies:
-            _stage_parts(spark, turn, seen, refused, folder, copies, replayed, chosen)
-    except (ContentError, EncodingError, LimitError, *NOT_AS_LISTED):
-        raise_if_changed(file for file in seen if file not in refused)
-        raise
-
-
-def _stage_parts(
-    spark: SparkSession,
-    turn: IngestTurn,
-    seen: Mapping[LandedFile, Inspection],
-    refused: dict[LandedFile, str],
-    folder: Location,
-    copies: Mapping[LandedFile, Location],
-    replayed: Mapping[str, Delivery],
-    chosen: Callable[[DataFrame], DataFrame],
-) -> None:
     contract = turn.contract
     came = {file.path: replayed[file.path].arrival_date for file in seen if file.path in replayed}
-
-    def parsed(files: Sequence[LandedFile]) -> DataFrame:
-        return chosen(without_erased(parse(spark, _layouts(files, seen, copies), contract, came), turn.erased))
 
     def described(file: LandedFile) -> DataFrame:
         assert contract.source is not None
@@ -127,23 +105,31 @@ def _stage_parts(
         like.write_in_place([described_by(contract, file.format)])
         return parse(spark, [Layout(file.format, contract.column_names, (str(like),))], contract)
 
-    while parts := _parts([file for file in seen if file not in refused], seen):
-        try:
-            for part in parts:
-                stage(parsed(part), folder)
-            return
-        except (PySparkException, Py4JError) as error:
-            if elsewhere := lies_elsewhere(error, turn.platform.settings):  # no delivered file is to blame
-                raise elsewhere from error
-            good = [file for part in parts for file in part]
-            raise_if_changed(good)
-            culprits: dict[LandedFile, str] = {}
-            for part in parts:
-                culprits |= untakeable(parsed, described, part)
-            if not culprits:
-                raise
-            refused |= culprits
-            folder.remove(durable=False)
+    try:
+        with _copies_for_spark(turn, seen, refused, copies_folder) as copies:
+
+            def parsed(files: Sequence[LandedFile]) -> DataFrame:
+                return chosen(without_erased(parse(spark, _layouts(files, seen, copies), contract, came), turn.erased))
+
+            while parts := _parts([file for file in seen if file not in refused], seen):
+                try:
+                    for part in parts:
+                        stage(parsed(part), folder)
+                    return
+                except (PySparkException, Py4JError) as error:
+                    if elsewhere := lies_elsewhere(error, turn.platform.settings):  # no delivered file is to blame
+                        raise elsewhere from error
+                    raise_if_changed(file for part in parts for file in part)
+                    culprits: dict[LandedFile, str] = {}
+                    for part in parts:
+                        culprits |= untakeable(parsed, described, part)
+                    if not culprits:
+                        raise
+                    refused |= culprits
+                    folder.remove(durable=False)
+    except (ContentError, EncodingError, LimitError, *NOT_AS_LISTED):
+        raise_if_changed(file for file in seen if file not in refused)
+        raise
 
 
 def _parts(files: Sequence[LandedFile], seen: Mapping[LandedFile, Inspection]) -> list[list[LandedFile]]:

@@ -50,7 +50,6 @@ def ingest(
 
     Args:
         days: days that are asked for; those that their source has not delivered come back as missing.
-        until: newest arrival date to take; all by default.
 
     Raises:
         ContractError: the table cannot take rows of its contract; nothing was taken.

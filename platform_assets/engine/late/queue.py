@@ -96,7 +96,7 @@ def choose(platform: Platform, verdict: Verdict, selection: LateSelection) -> tu
             f"Name one of {', '.join(contract.name for contract in raw_tables(platform))}.",
         )
     raise LateQueueError(
-        f"Nothing of {selection} waits in the late queue" + _because(platform, queue, selection),
+        f"Nothing of {selection} waits in the late queue.",
         "See what waits with `platform-assets late list`, and what was decided with `late list --all`.",
     )
 
@@ -168,7 +168,7 @@ def _queue(
     names = amounts(contract)
     with row_reader(platform.lake, table, ("_arrival", "_arrival_date", DAY, *names), release) as rows:
         queued = list(added_up(contract.name, rows, names))
-    queue = (_with_state(_with_protection(rows, contract), decisions, gone) for rows in queued)
+    queue = (_with_state(rows, contract, decisions, gone) for rows in queued)
     return sorted(queue, key=lambda rows: (rows.day, rows.arrival))
 
 
@@ -199,20 +199,18 @@ def added_up(table: str, queue: ds.Dataset | pa.RecordBatchReader, names: Collec
             yield LateRows(table, arrival, arrival_date, day, rows, by_name)
 
 
-def _with_protection(rows: LateRows, contract: Contract) -> LateRows:
+def _with_state(
+    rows: LateRows, contract: Contract, decisions: Mapping[_About, LateDecision], gone: Collection[str | None]
+) -> LateRows:
     since = tuple(period for period in contract.protected if rows.arrival_date > period.since)
-    return replace(rows, protected=why_protected(since, rows.day)) if since else rows
-
-
-def _with_state(rows: LateRows, decisions: Mapping[_About, LateDecision], gone: Collection[str | None]) -> LateRows:
-    decision = decisions.get(_about(rows))
     state: State = "ahead" if rows.is_ahead else "waiting"
     decided = ""
+    decision = decisions.get(_about(rows))
     if rows.arrival in gone:
         state = "withdrawn"
     elif decision is not None and decision.kind == "refusal":
         state, decided = "refused", f"{decision.who}: {decision.reason}"
-    return replace(rows, state=state, decided=decided)
+    return replace(rows, state=state, decided=decided, protected=why_protected(since, rows.day))
 
 
 def _decisions(platform: Platform, *, as_far_as_readable: bool = False) -> dict[_About, LateDecision]:
@@ -223,28 +221,6 @@ def _decisions(platform: Platform, *, as_far_as_readable: bool = False) -> dict[
 
 def _about(rows: LateRows | LateDecision) -> _About:
     return rows.table, rows.arrival, rows.day
-
-
-def _because(platform: Platform, queue: Collection[LateRows], selection: LateSelection) -> str:
-    """Return why nothing waits, for the end of a sentence."""
-    decided = [rows for rows in queue if rows in selection]
-    if refused := [rows for rows in decided if rows.state == "refused"]:
-        return f": it was refused by {refused[0].decided}."
-    if any(rows.state == "withdrawn" for rows in decided):
-        return ": its arrival was withdrawn."
-    if selection.arrival is None:
-        return "."
-    arrivals = platform.ledger.arrivals()
-    for taken in reversed(arrivals):
-        if taken.kind == "due" and taken.origin == selection.arrival:
-            return f": {taken.taken:,} rows of it were taken when their day had come."
-        if taken.kind == "approval" and taken.origin == selection.arrival:
-            made = platform.ledger.publication(taken.publication)
-            assert made is not None
-            return f": {taken.taken:,} rows of it were approved by {made.who}: {made.why}."
-    if not any(arrival.path == selection.arrival for arrival in arrivals):
-        return ": no such arrival was ever taken. Write its path as `late list` shows it."
-    return ": none of its rows came late, or further ahead than its contract takes."
 
 
 _WILD = frozenset("*?[")
@@ -300,13 +276,15 @@ def _matching(platform: Platform, pattern: str, arrivals: Sequence[ArrivalRecord
             f"The pattern {pattern!r} is not of the files of one table.",
             f"{near}Begin it with the landing folder of one: {', '.join(f'{folder}/' for folder in sorted(folders))}.",
         )
-    parts = pattern.split("/")
     gone = {(arrival.table, arrival.origin) for arrival in arrivals if arrival.kind == "withdrawal"}
     newest = {(arrival.table, arrival.path): arrival for arrival in arrivals if arrival.kind == "delivery"}
     found = {
         path
         for (table, path), arrival in newest.items()
-        if arrival.reason is None and (table, path) not in gone and _is_like(path.split("/"), parts)
+        if arrival.reason is None
+        and (table, path) not in gone
+        and path.count("/") == pattern.count("/")
+        and all(map(fnmatchcase, path.split("/"), pattern.split("/")))
     }
     if not found:
         raise WithdrawalError(
@@ -314,10 +292,6 @@ def _matching(platform: Platform, pattern: str, arrivals: Sequence[ArrivalRecord
             f"{near}`*` stands for no slash: write '<folder>/<arrival date>/*.csv', in quotes.",
         )
     return sorted(found)
-
-
-def _is_like(path: Sequence[str], pattern: Sequence[str]) -> bool:
-    return len(path) == len(pattern) and all(map(fnmatchcase, path, pattern))
 
 
 def _counting(platform: Platform, path: str, arrivals: Sequence[ArrivalRecord]) -> list[ArrivalRecord]:
@@ -329,38 +303,19 @@ def _counting(platform: Platform, path: str, arrivals: Sequence[ArrivalRecord]) 
             did_you_mean(path, {arrival.path for arrival in arrivals})
             + "Name a file as <folder>/<arrival date>/<file>, as it lies in the landing area.",
         )
-    gone = {arrival.table: arrival for arrival in arrivals if arrival.kind == "withdrawal" and arrival.origin == path}
+    gone = {arrival.table for arrival in arrivals if arrival.kind == "withdrawal" and arrival.origin == path}
     counts = [
         arrival
         for arrival in newest.values()
         if arrival.reason is None and arrival.kind != "withdrawal" and arrival.table not in gone
     ]
     if not counts:
-        raise _nothing_counts(platform, path, next(iter(newest.values())), next(iter(gone.values()), None))
+        raise WithdrawalError(
+            f"Nothing of {path} counts: it was refused whole, is a withdrawal itself, or was withdrawn before.",
+            "Nothing needs to be taken back; `platform-assets audit decisions` shows who withdrew what.",
+        )
     # A table that no domain declares any more keeps no other from being mended.
     return [arrival for arrival in counts if arrival.table in platform.catalogue.names] or counts
-
-
-def _nothing_counts(
-    platform: Platform, path: str, arrival: ArrivalRecord, withdrawn: ArrivalRecord | None
-) -> WithdrawalError:
-    """Return why nothing can be taken back of an arrival that is on record."""
-    if withdrawn is not None:
-        made = platform.ledger.publication(withdrawn.publication)
-        assert made is not None
-        return WithdrawalError(
-            f"{path} was withdrawn before, on {made.created_at:%Y-%m-%d} by {made.who}: {made.why}.",
-            "Nothing is left to take back.",
-        )
-    if arrival.kind == "withdrawal":
-        return WithdrawalError(
-            f"{path} is itself the withdrawal of {arrival.origin}.",
-            "Deliver that file again under another name if its rows are to count after all.",
-        )
-    return WithdrawalError(
-        f"{path} was refused whole, so nothing of it counts: it {arrival.reason}.",
-        "Nothing needs to be taken back; deliver a repaired file under the same name.",
-    )
 
 
 def _entered_later(arrival: ArrivalRecord, arrivals: Sequence[ArrivalRecord]) -> list[ArrivalRecord]:

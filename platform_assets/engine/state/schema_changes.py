@@ -104,9 +104,6 @@ def _unable(snapshot: LakeSnapshot, contract: Contract) -> list[Contract]:
 def needs_all_days(snapshot: LakeSnapshot, contract: Contract, days: Collection[date], *, at_once: bool) -> bool:
     """Return whether some days of a table can be published only together with all its others.
 
-    Args:
-        at_once: whether they are all published together.
-
     Raises:
         ContractError: they can, and some are left out; or an input waits for that.
     """
@@ -127,9 +124,6 @@ def needs_all_days(snapshot: LakeSnapshot, contract: Contract, days: Collection[
 
 def refuse_days_left(snapshot: LakeSnapshot, table: str, why: Mapping[date, str]) -> None:
     """Refuse to go on with a change that needs all days of a table while some of them did not come out good.
-
-    Args:
-        snapshot: with the days that are to be published.
 
     Raises:
         ContractError: naming the first day left and its reason; no day of the table was published.

@@ -351,9 +351,6 @@ def by_sail(settings: Settings, work: Callable[[SparkOnDemand], _T]) -> _T | Non
     """Return what comes of work; None where Sail cannot do it, or not with its memory, or is gone, or stood still.
 
     No transform is refused for that, and no command ends: Spark does the work.
-
-    Args:
-        work: to be done with the session that it is given.
     """
     session = sail_session(settings)
     server = server_of(session)

@@ -42,11 +42,7 @@ class UndeclaredReadError(PlatformError):
 
 
 def files_read(contract: Contract, days: Collection[date], snapshot: LakeSnapshot, frame: DataFrame) -> FilesRead:
-    """Return how many files of each input day a step reads.
-
-    Args:
-        frame: their rows, not computed yet.
-    """
+    """Return how many files of each input day a step reads."""
     platform = snapshot.platform
     inputs = [_Input(platform, read.table, snapshot.files(read.table)) for read in contract.inputs]
     locations: defaultdict[str, set[Location]] = defaultdict(set)
@@ -174,8 +170,6 @@ def probe(inputs: StepInputs, staged: DataFrame, digests: Mapping[date, Digest],
     A transform that makes every row from one row of the same day is proved by its plan and costs no job.
 
     Args:
-        inputs: from which the days were computed.
-        staged: rows of the days as they were computed together.
         digests: of all those days, the empty ones included.
         together: most days with rows that this code and contract have made together before.
 

@@ -58,7 +58,6 @@ def with_scope(
 
     Args:
         contents: as if all of each day had been computed.
-        state: of the days, and what they have been.
 
     Raises:
         ScopeError: a day came out otherwise though its code and its input are those that had made all of it.

@@ -152,10 +152,8 @@ def stage_days(
         together: most days with rows that today's code and contract have published after they were computed together;
             more of them have to prove that they always come out the same. None where nothing is to be published.
         scope: keys whose rows alone are computed; those of all others are carried over from what the snapshot has.
-        made_from: with a scope, the fingerprint that each of the days would get.
         parts: of each large input day; Sail makes none.
         small: whether these are probably many days with few rows.
-        to_come: days that the step computes later.
     """
     platform = snapshot.platform
     recorded = Counter[date]()

@@ -207,11 +207,7 @@ def price(
     cores: int,
     budget: Budget,
 ) -> Price:
-    """Price the steps of a plan: each step, the start, and the steps of the rollout.
-
-    Args:
-        experience: what start and steps took, and how far off that may be.
-    """
+    """Price the steps of a plan: each step, the start, and the steps of the rollout."""
     rows = size = 0
     certain = possible = 0.0
     priced: set[str] = set()

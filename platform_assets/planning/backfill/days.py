@@ -102,7 +102,6 @@ def rollout_steps(
 
     Args:
         shares: percents of the named days, growing up to 100.
-        volumes: rows of the named days, of those that are known.
     """
     order = in_rollout_order(named, volumes)
     planned = {step.table: step.days for step in plan.steps}
@@ -144,9 +143,6 @@ def sampled_days(
 
     Of the named tables the sample, with what the plan computes of all that it reads; of tables made from these the days
     that read no day of the plan but those.
-
-    Args:
-        sample: some of the days that the plan file names.
     """
     planned = {step.table: frozenset(step.days) for step in plan.steps}
     chosen = {table: planned.get(table, frozenset()).intersection(sample) for table in tables}

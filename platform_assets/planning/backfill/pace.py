@@ -30,13 +30,7 @@ def spent(budget: Budget, seconds: float, size: int, cores: int | None) -> str:
 
 
 def nearly_spent(budget: Budget, seconds: float, size: int, cores: int | None) -> tuple[str, ...]:
-    """Return what of a budget is used for four fifths or more, though not up: the same words however often it is asked.
-
-    Args:
-        seconds: computed so far, all sittings together.
-        size: bytes staged so far.
-        cores: that Spark computes with, where that is known.
-    """
+    """Return what of a budget is used for four fifths or more, though not up, in the same words each time."""
     return tuple(
         f"{_WARN_PERCENT} % of the budget of {allowed:,} {name} are used"
         for name, allowed, used in _used(budget, seconds, size, cores)
@@ -190,9 +184,6 @@ def judged(gates: Iterable[Gate], staged: Sequence[Figures]) -> tuple[GateVerdic
 
     Days that the release does not have say nothing: there is nothing to compare them with. Nor does a gate of whose
     table no day is staged yet.
-
-    Args:
-        staged: the figures of all days that are staged so far.
     """
     verdicts = []
     for gate in gates:

@@ -62,11 +62,7 @@ _DUNDER = re.compile(r"__(?!(name|file|doc|members|version|init|post_init)__)\w+
 
 
 class Acts:
-    """Finds modules that do something when they are imported.
-
-    Args:
-        lookup: of names.
-    """
+    """Finds modules that do something when they are imported."""
 
     def __init__(self, lookup: Lookup) -> None:
         self._lookup = lookup

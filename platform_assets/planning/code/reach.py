@@ -75,12 +75,7 @@ def transform_modules(package: str) -> tuple[str, ...]:
 
 
 class _Imported:
-    """What a process imports before anything is computed, the same for all tables of a domain.
-
-    Args:
-        find: gives modules.
-        start: imports the modules of transforms, in their order.
-    """
+    """What a process imports before anything is computed, the same for all tables of a domain."""
 
     def __init__(self, find: Find, start: Module) -> None:
         self.lookup = Lookup(find)
@@ -120,15 +115,7 @@ _imported = lru_cache(maxsize=1)(_Imported)
 
 
 class _Reach:
-    """What was reached so far.
-
-    Args:
-        imported: before anything is computed.
-        below: names the modules of a package.
-
-    Attributes:
-        texts: what counts.
-    """
+    """What was reached so far; `texts` is what counts."""
 
     def __init__(self, imported: _Imported, below: Below) -> None:
         self._imported, self._lookup, self._below = imported, imported.lookup, below

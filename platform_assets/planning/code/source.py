@@ -186,12 +186,9 @@ class Module:
     """One module of Python code.
 
     Args:
-        name: absolute.
         is_package: whether modules may lie in it.
         bound: the statements at its top that bind a name, by name, in order.
         executed: its top-level statements that are executed with it, in order.
-        imports: its imports, in order.
-        body: all its statements.
     """
 
     name: str
@@ -356,11 +353,7 @@ class Target(NamedTuple):
 
 
 class Lookup:
-    """Looks names up, each once.
-
-    Args:
-        find: gives modules.
-    """
+    """Looks names up, each once."""
 
     def __init__(self, find: Find) -> None:
         self.find = find

@@ -57,7 +57,6 @@ class Statement:
     """One SQL statement.
 
     Args:
-        source: the file's text.
         tokens: in order, without comments and the semicolon at the end.
         text: the normal form, in which keywords and functions are in capitals.
         starts: where each token starts in the normal form.
