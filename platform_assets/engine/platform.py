@@ -1,11 +1,7 @@
-"""The platform as one value: settings, tables, lake and ledger, opened and checked against each other.
+"""The platform as one value: settings, tables, lake and ledger; its transforms, and the commits of their code.
 
-Which commit code was at: of the repository that its files lie in, wherever that is.
-
-In which time zone a user's code describes rows: a moment without one that it names is one in UTC, on every machine.
-
-PySpark takes `datetime(2017, 1, 1)` for local time of the process, not of the session's time zone: a day would come out
-differently on a laptop and on a server.
+Transforms run in UTC: PySpark takes `datetime(2017, 1, 1)` for local time of the process, not of the session's time
+zone, so a day would come out differently on a laptop and on a server.
 """
 
 from __future__ import annotations
@@ -16,8 +12,8 @@ import shutil
 import subprocess
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import cached_property, lru_cache
@@ -26,7 +22,6 @@ from importlib.util import find_spec
 from inspect import Parameter, signature
 from logging import getLogger
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
 from platform_assets.contracts import Catalogue, Contract
@@ -219,25 +214,26 @@ def transform_of(catalogue: Catalogue, contract: Contract) -> Callable[..., Data
     """Return the function that computes a table: `<transforms>.<layer>.<table>` of its domain, or its query's.
 
     The domain's other transforms are imported with it, always in the same order: modules may change something when they
-    are imported, which must not depend on the tables that a process computes. Both happens in UTC.
+    are imported, which must not depend on the tables that a process computes. From then on the local time of this
+    process is UTC.
 
     Raises:
         ContractError: there is no such function, or its parameters are not the contract's inputs.
     """
     domain = catalogue.domain_of(contract.name)
     module = transform_module(domain, contract)
-    with in_utc():
-        for name in transform_modules(domain.transforms):
-            if find_spec(name):
-                import_module(name)
-        if (query := UserCode(domain).query(contract)) is not None:
-            from platform_assets.spark.windows import query_transform  # and Spark, which no plan needs
+    _use_utc()
+    for name in transform_modules(domain.transforms):
+        if find_spec(name):
+            import_module(name)
+    if (query := UserCode(domain).query(contract)) is not None:
+        from platform_assets.spark.windows import query_transform  # and Spark, which no plan needs
 
-            return in_utc()(query_transform(contract.name, contract.column_names, query.statement, query.file))
-        function = getattr(import_module(module), contract.table, None)
+        return query_transform(contract.name, contract.column_names, query.statement, query.file)
+    function = getattr(import_module(module), contract.table, None)
     if not callable(function) or _parameters(function) != parameters(contract):
         raise missing_function(contract, module)
-    return in_utc()(cast("Callable[..., DataFrame]", function))
+    return cast("Callable[..., DataFrame]", function)
 
 
 def _parameters(function: Callable[..., object]) -> list[str] | None:
@@ -302,41 +298,7 @@ class Commits:
         return self._said[folder, question]
 
 
-_ZONE, _UTC = "TZ", "UTC"
-
-
-@dataclass
-class _Within:
-    """The number of threads inside `utc`, and the process's time zone before the first."""
-
-    lock: Lock
-    count: int = 0
-    before: str | None = None
-
-
-_WITHIN = _Within(Lock())
-
-
-@contextmanager
-def in_utc() -> Iterator[None]:
-    """Make UTC the local time of this process while this is open, or a function decorated with it runs."""
-    with _WITHIN.lock:
-        if not _WITHIN.count:
-            _WITHIN.before = os.environ.get(_ZONE)
-            _set(_UTC)
-        _WITHIN.count += 1
-    try:
-        yield
-    finally:
-        with _WITHIN.lock:
-            _WITHIN.count -= 1
-            if not _WITHIN.count:
-                _set(_WITHIN.before)
-
-
-def _set(zone: str | None) -> None:
-    if zone is None:
-        os.environ.pop(_ZONE, None)
-    else:
-        os.environ[_ZONE] = zone
-    time.tzset()
+def _use_utc() -> None:
+    if os.environ.get("TZ") != "UTC":
+        os.environ["TZ"] = "UTC"
+        time.tzset()

@@ -163,15 +163,13 @@ def test_a_mistake_in_a_part_names_its_table_and_is_told_once(
     assert f"{table} {field}: " in run("check").out
 
 
-def test_tables_in_a_circle_are_told_with_the_place_of_one(run: Run, home: Path) -> None:
+def test_tables_in_a_circle_are_told_with_one_of_them(run: Run, home: Path) -> None:
     write_domain(home, contracts=CIRCLE)
     said = run("check", "--json")
     assert said.code == 3
     [wrong] = said.json["mistakes"]
     assert " is made from itself: it reads " in wrong["what"]
-    file, _, line = wrong["what"].partition(". It is declared in ")[2].rpartition(", line ")
-    declared = Path(file).read_text().splitlines()[int(line.rstrip(".")) - 1]
-    assert f'Contract("{wrong["table"]}"' in declared
+    assert wrong["what"].startswith(wrong["table"])
 
 
 @pytest.mark.parametrize("command", [["refresh"], ["refresh", "--explain"], ["up"]])

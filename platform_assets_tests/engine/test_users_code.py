@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import py_compile
 import shutil
 import sys
@@ -31,7 +30,7 @@ from platform_assets.contracts import (
 from platform_assets.domains.retail import DOMAIN as RETAIL
 from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS, SILVER_TRANSACTIONS
 from platform_assets.domains.retail.transforms import silver
-from platform_assets.engine.platform import Platform, code_versions, in_utc, transform_of
+from platform_assets.engine.platform import Platform, code_versions, transform_of
 from platform_assets.engine.user_code import UserCode
 from platform_assets.operations.opening import open_platform
 from platform_assets.settings import load_settings
@@ -347,46 +346,17 @@ def test_transforms_that_are_not_there_are_named(write: Write) -> None:
         version(replace(SHOP, transforms="own_shop.transforms.common"))
 
 
-MIDNIGHT = datetime(2017, 1, 1)  # noqa: DTZ001 - as users write it
-
-
-IN_UTC, IN_TOKYO = 1_483_228_800, 1_483_196_400
-
-
-@pytest.fixture
-def in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def test_a_moment_without_a_time_zone_is_one_in_utc_where_transforms_are_imported(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    midnight = datetime(2017, 1, 1)  # noqa: DTZ001 - as users write it
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
-
-
-@pytest.mark.usefixtures("in_tokyo")
-def test_a_moment_without_a_time_zone_is_one_in_utc_while_a_users_function_runs() -> None:
-    assert MIDNIGHT.timestamp() == IN_TOKYO
-    assert in_utc()(datetime.timestamp)(MIDNIGHT) == IN_UTC
-    assert MIDNIGHT.timestamp() == IN_TOKYO
-    assert os.environ["TZ"] == "Asia/Tokyo"
-
-
-@pytest.mark.usefixtures("in_tokyo")
-def test_it_is_put_back_where_the_function_raises_and_where_there_was_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ZeroDivisionError), in_utc():
-        _ = 1 // 0
-    assert MIDNIGHT.timestamp() == IN_TOKYO
-    monkeypatch.delenv("TZ")
-    with in_utc():
-        pass
-    assert "TZ" not in os.environ
-
-
-@pytest.mark.usefixtures("in_tokyo")
-def test_of_two_at_once_the_last_puts_it_back() -> None:
-    first, second = in_utc(), in_utc()
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    assert MIDNIGHT.timestamp() == IN_UTC
-    second.__exit__(None, None, None)
-    assert MIDNIGHT.timestamp() == IN_TOKYO
+    try:
+        assert midnight.timestamp() == 1_483_196_400
+        with world.open() as platform:
+            transform_of(platform.catalogue, platform.catalogue["silver.transactions"])
+        assert midnight.timestamp() == 1_483_228_800
+    finally:
+        monkeypatch.undo()
+        time.tzset()
