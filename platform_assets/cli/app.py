@@ -54,7 +54,7 @@ HELP = """Correct the past of a data platform safely.
 
 Exit codes: 0 done; 1 done, and something needs a look (held, missing or stale days, refused files, a failed check);
 2 the command line is wrong; 3 it could not be done, the message says why and what to do. With --json the last line on
-standard error is {"error": {"what": …, "do": …, "code": …}} then.
+standard error is {"error": {"what": …, "do": …, "code": …, "kind": …}} then.
 """
 
 
@@ -176,7 +176,7 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         todo = "Published days stay; readers see nothing else. Run the same command again to go on."
         if _for_programs():
-            _fail(["Interrupted."], todo, EXIT_INTERRUPTED)
+            _fail(["Interrupted."], todo, EXIT_INTERRUPTED, "Interrupted")
         say("[yellow]Interrupted.[/]", todo, to=errors)
         sys.exit(EXIT_INTERRUPTED)
 
@@ -196,20 +196,23 @@ def _main() -> None:
         if code:
             sys.exit(code)
     except typer.TyperException as error:  # for a person Typer itself prints it
-        _fail([error.format_message()], "Add --help to see what it takes.", error.exit_code)
+        _fail([error.format_message()], "Add --help to see what it takes.", error.exit_code, "UsageError")
     except PlatformError as error:
-        _fail(error.lines, error.todo, EXIT_USAGE if error.is_misspelt else EXIT_FAILED)
+        code = EXIT_USAGE if error.is_misspelt else EXIT_FAILED
+        _fail(error.lines, error.todo, code, type(error).__name__)
     except UnicodeEncodeError as error:
         letter, of_output = error.object[error.start], getattr(sys.stdout, "encoding", None) or "utf-8"
         if letter.encode(of_output, "replace").decode(of_output, "replace") == letter:
             raise  # it was for something else; the error itself may have another name of the encoding
         what = [f"The output is to be {of_output}, which has no {letter!a}."]
-        _fail(what, "Set PYTHONIOENCODING=utf-8, or a locale with every letter, as LC_ALL=C.UTF-8.", EXIT_FAILED)
+        todo = "Set PYTHONIOENCODING=utf-8, or a locale with every letter, as LC_ALL=C.UTF-8."
+        _fail(what, todo, EXIT_FAILED, "UnicodeEncodeError")
     except OSError as error:
         what = [f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}."]
         if error.errno in _DISK_FULL:
-            _fail(what, "Free some disk space and run the same command again; what was published stays.", EXIT_FAILED)
-        _fail(what, "Check that this path is as it should be and that this user may use it.", EXIT_FAILED)
+            todo = "Free some disk space and run the same command again; what was published stays."
+            _fail(what, todo, EXIT_FAILED, "OSError")
+        _fail(what, "Check that this path is as it should be and that this user may use it.", EXIT_FAILED, "OSError")
 
 
 def _prepare(command: str | None) -> None:
@@ -240,10 +243,11 @@ def _for_programs() -> bool:
     return "--json" in (arguments[: arguments.index("--")] if "--" in arguments else arguments)
 
 
-def _fail(what: Sequence[str], todo: str, code: int) -> NoReturn:
+def _fail(what: Sequence[str], todo: str, code: int, kind: str) -> NoReturn:
     if _for_programs():
         # In ASCII: a name that is no text, or would act on a terminal, is part of it.
-        print(json.dumps({"error": {"what": "\n".join(what), "do": todo, "code": code}}), file=sys.stderr)
+        error = {"what": "\n".join(what), "do": todo, "code": code, "kind": kind}
+        print(json.dumps({"error": error}), file=sys.stderr)
         sys.exit(code)
     say("[bold red]Error:[/]", *what, to=errors)
     say("[bold]What to do:[/]", todo, to=errors)
