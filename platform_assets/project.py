@@ -10,6 +10,7 @@ import os
 import re
 import stat
 import sys
+import sysconfig
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
@@ -142,7 +143,9 @@ def make_importable() -> None:
         sys.path.append(folder)
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if folder and folder not in paths:  # Spark's Python processes know no other way
-        os.environ["PYTHONPATH"] = os.pathsep.join([*filter(None, paths), folder])
+        # A random.py of the project must not come before Python's own, there as little as here.
+        own = [sysconfig.get_path("stdlib"), sysconfig.get_config_var("DESTSHARED"), sysconfig.get_path("purelib")]
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [*paths, *own, folder]))
 
 
 def platform_in_use(state: Path, environ: Mapping[str, str]) -> tuple[str, bool]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,6 +88,9 @@ def query_mistakes(query: Query, contract: Contract) -> Iterator[ContractError]:
         what = f"The query of {contract.name} in {place} is no SELECT"
         yield _error(contract, what, place, "Write what the table's rows are: the platform creates and writes it.")
         return
+    if refused := list(_refused(query, contract)):
+        yield from refused
+        return
     yield from _undeclared(query, contract, tree)
     yield from _changing(query, contract)
 
@@ -159,6 +163,20 @@ def _tables(tree: exp.Expr) -> list[exp.Table]:
 
 def _start(node: exp.Expr) -> int:  # of the name of a table or column
     return int(node.this.meta.get("start", 0))
+
+
+def _refused(query: Query, contract: Contract) -> Iterator[ContractError]:
+    """Yield the clauses that no query may have: a program of the machine, and a query that reads itself."""
+    tokens = query.statement.tokens
+    for before, token in pairwise(tokens):
+        words, place = (before.text.upper(), token.text.upper()), query.place(before.start)
+        if words == ("WITH", "RECURSIVE"):
+            todo = "Compute the table in Python, or write its steps out as common table expressions."
+            yield _error(contract, f"The query of {contract.name} is recursive in {place}", place, todo)
+        # A function of this name is called within brackets, and nothing is behind USING but a join's columns.
+        if words[0] == "USING" and token.kind == "text":
+            what = f"The query of {contract.name} runs a program of the machine, by TRANSFORM … USING, in {place}"
+            yield _error(contract, what, place, "Compute the table in Python.")
 
 
 def _undeclared(query: Query, contract: Contract, tree: exp.Expr) -> Iterator[ContractError]:

@@ -145,6 +145,8 @@ def test_only_what_can_give_other_rows_makes_a_table_stale(
         ("daily_sales", "count(*)", "count(DATE 'Today')", "'today' in", "Leave it out"),
         ("daily_sales", "count(*)", "count(event_date < ' now UTC')", "reads the clock", "Leave it out"),
         ("daily_sales", "count(*)", "count(CAST('yesterday' AS timestamp))", "reads the clock", "Leave it out"),
+        ("products", "SELECT *", "WITH RECURSIVE a AS (SELECT 1) SELECT *", "is recursive in", "in Python"),
+        ("products", "SELECT * EXCEPT (updated_at)", "SELECT TRANSFORM (brand) USING 'cat'", "a program", "in Python"),
         ("products", "SELECT *", "INSERT INTO products SELECT *", "is no SELECT", "creates and writes it"),
         ("products", "SELECT *", "DROP TABLE t; SELECT *", "more than one statement", "one SELECT"),
         ("products", "SELECT *", "SHOW TABLES --", "is no SELECT", "creates and writes it"),
