@@ -7,6 +7,7 @@ groups from a pipe whose other end only the watched process has, so that the pip
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -18,6 +19,8 @@ from pathlib import Path
 from threading import Event, Thread
 
 PATIENCE_S = 15.0
+_OF_A_RUN = re.compile(rb"[-0-9]+ [:0-9]+ \S+ - dagster - (DEBUG|INFO) - ")
+"""What runs of Dagster print of what goes as it should."""
 _LOOK_S = 0.2
 
 
@@ -57,9 +60,10 @@ class Processes:
             self._watchdog.stdin.write(f"{process.pid}\n")
             self._watchdog.stdin.flush()
 
-    def next_ended(self) -> tuple[str, str]:
-        """Wait until one ends; return its name, and how it ended."""
+    def next_ended(self, look: Callable[[], None] = lambda: None) -> tuple[str, str]:
+        """Wait until one ends, and look at something else meanwhile; return its name, and how it ended."""
         while True:
+            look()
             for name, process in self._running.items():
                 if (code := process.poll()) is not None:
                     del self._running[name]
@@ -74,10 +78,14 @@ class Processes:
         self._watchdog.communicate()
 
     def _pass_on(self, read: int) -> None:
-        while more := os.read(read, 1 << 16):
-            with suppress(OSError):  # a process that writes into a full pipe would stand still
-                if not self._ending.is_set():
-                    os.write(2, more)
+        is_shown = True
+        with os.fdopen(read, "rb") as lines:
+            for line in lines:
+                # What goes as it should is on the page of its run; further lines of an event are indented.
+                is_shown = not _OF_A_RUN.match(line) and (is_shown or not line[:1].isspace())
+                with suppress(OSError):  # a process that writes into a full pipe would stand still
+                    if is_shown and not self._ending.is_set():
+                        os.write(2, line)
 
 
 def describe_end(code: int) -> str:

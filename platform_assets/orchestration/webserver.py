@@ -22,7 +22,7 @@ from dagster_webserver import cli
 from dagster_webserver.app import create_app_from_workspace_process_context
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from platform_assets.errors import PlatformError
@@ -59,11 +59,15 @@ class Guard:
         port: of this machine at which it is served.
         named: URLs of its other addresses; of each its scheme, host and port count.
         password: that a request has to bring; None for none.
+        prefix: of the paths of its pages.
     """
 
-    def __init__(self, app: ASGIApp, port: int, named: Iterable[str] = (), password: str | None = None) -> None:
+    def __init__(
+        self, app: ASGIApp, port: int, named: Iterable[str] = (), password: str | None = None, prefix: str = ""
+    ) -> None:
         own = [f"http://{name}:{port}" for name in _OWN_NAMES]
         self._app = app
+        self._prefix = prefix
         self._own = _hosts(map(origin_of, own))
         self._named = frozenset(filter(None, map(origin_of, named)))
         self._hosts = self._own | _hosts(self._named)
@@ -83,6 +87,9 @@ class Guard:
         method = "GET" if scope["type"] == "websocket" else scope["method"]
         if refused := self.refusal(method, asked.headers, asked.query_params.getlist("query")):
             await _answer(refused)(scope, receive, send)
+        elif scope["type"] == "http" and scope["path"] == f"{self._prefix}/":
+            # Dagster's own first page, of runs by the hour, is empty where there are none.
+            await RedirectResponse(f"{self._prefix}/assets")(scope, receive, _unframed(send))
         else:
             await self._app(scope, receive, _unframed(send))
 
@@ -212,7 +219,7 @@ def _put_guard_before_dagster(settings: Settings) -> None:
         secret = settings.ui_password
         app = create_app_from_workspace_process_context(context, path_prefix, live_data_poll_rate)
         named = (settings.ui_url, *settings.ui_origins)
-        guarded = Guard(app, port, named, secret.get_secret_value() if secret else None)
+        guarded = Guard(app, port, named, secret.get_secret_value() if secret else None, path_prefix)
         # One process, also where WEB_CONCURRENCY says something else for other servers: it could not begin.
         uvicorn.run(guarded, host=host, port=port, log_level=log_level, workers=1, proxy_headers=False)
 

@@ -101,7 +101,7 @@ def up(
         with telling("preparing Dagster"), dagster_instance(home) as instance:
             create_pools(instance)
     hush()
-    parts = [f"Opening {address}{' to look only' if read_only else ''} - stop with Ctrl-C"]
+    parts = [f"Starting Dagster at {address}{', to look only' if read_only else ''}"]
     if settings.ui_password:
         parts.append("It asks for a name, any will do, and for the password in PLATFORM_UI_PASSWORD.")
     parts.append("Days that commands publish are among the events of their tables; Runs has what Dagster starts.")
@@ -175,9 +175,16 @@ def tell_what_is_left(settings: Settings) -> None:
 
 
 def _wait(processes: Processes, port: int) -> None:
-    """Wait until a part ends that the others need, and say so as an error."""
+    """Say when the pages can be opened. Wait until a part ends that the others need, and say so as an error."""
+    starting = [f"http://127.0.0.1:{port}"]
+
+    def look() -> None:
+        with socket.socket() as probe:
+            if starting and not probe.connect_ex(("127.0.0.1", port)):
+                say("[green]Ready[/]", f"{starting.pop()} - stop with Ctrl-C", to=errors)
+
     while True:
-        name, how = processes.next_ended()
+        name, how = processes.next_ended(look)
         if name != _SPARK:
             break
         say("[yellow]up[/]", f"{name} {how}; runs start their own until `up` is started again", to=errors)

@@ -35,6 +35,7 @@ from platform_assets.orchestration.assets.events import (
     day_metadata,
     describe_table,
     materializations,
+    plain,
     shown_owners,
 )
 from platform_assets.orchestration.assets.pictures import with_charts
@@ -47,6 +48,11 @@ from platform_assets.quality.findings import Check
 from platform_assets.records.history import DayRecord
 from platform_assets.settings import Settings
 from platform_assets.words import counted, visible
+
+_LEFT_ALONE = (
+    "already up to date: nothing was computed. To compute it again, hold Shift while you press Materialize and write "
+    "`force: true` in the launchpad, or use `platform-assets refresh TABLE --days DAYS --force`."
+)
 
 Event = dg.MaterializeResult[None] | dg.AssetCheckResult
 
@@ -189,6 +195,8 @@ class _Run:
         if not reasons:
             for day in done.published.keys() & set(self.days):
                 self.context.add_asset_metadata(metadata[day], partition_key=day.isoformat())
+            for day in self._left_alone(done):
+                self.context.add_asset_metadata({"result": plain(_LEFT_ALONE)}, partition_key=day.isoformat())
             yield dg.MaterializeResult(data_version=dg.DataVersion(self._data_version()))
         asked = {day: checks for day, checks in by_day.items() if day in self.days}
         # The result of a run of one day is that day's, unless it names a range; all others need events of their own.
@@ -223,6 +231,8 @@ class _Run:
             force=self.config.force,
             accept=[cast("Check", name) for name in self.config.accept],
         )
+        if left := self._left_alone(done):
+            log.warning(f"{name}: {counted(len(left), 'day')} {_LEFT_ALONE}")
         log.info(
             f"{name}: {counted(len(done.published), 'day')} published, {len(done.up_to_date):,} already up to date, "
             f"{len(done.held):,} held, {len(done.blocked):,} blocked; {len(done.unchanged):,} came out as before"
@@ -232,6 +242,9 @@ class _Run:
         for day, notes in done.notes.items():
             log.warning(visible(f"{name} {day} {'; '.join(notes)}"))
         return done
+
+    def _left_alone(self, done: IngestResult | StepResult) -> list[date]:
+        return sorted(done.up_to_date.intersection(self.days)) if isinstance(done, StepResult) else []
 
     def _tables(self) -> list[str]:
         """Return all that the run computes: a mistake in the last table is found before the first is loaded."""
