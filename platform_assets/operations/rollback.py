@@ -26,7 +26,6 @@ from platform_assets.lakehouse.delta.schema import differing_columns, files_with
 from platform_assets.lakehouse.errors import StagedFileError
 from platform_assets.lakehouse.layout import DELIVERED
 from platform_assets.lakehouse.releases import Release, made_by, manifest_of, release
-from platform_assets.lakehouse.storage.location import Location
 from platform_assets.operations.lineage.amount_changes import AmountChanges, Shown, amount_changes
 from platform_assets.operations.rollback_choice import (
     built_upon,
@@ -182,7 +181,7 @@ def _restored(
     undone = {name for known in restored.undone.values() for name in known}
     refuse_irreversible(platform, {*going, *undone, *restored.in_the_way.values()})
     if restored.in_the_way:
-        raise built_upon(platform, restored, going, names)
+        raise built_upon(platform, restored.in_the_way)
     return restored
 
 
@@ -381,39 +380,18 @@ def refuse_what_would_not_read(
 ) -> None:
     """Refuse columns that files which stay, or come back, were not written for."""
     path, wanted = platform.lake.table_path(table), types_in(schema)
-    there = types_in(now.schema_string)
-    staying = [name for name, day in now.days.items() if day not in contents]
-    if wrong := _misread(path, there, staying, wanted):
-        raise _stays(platform, table, min(day for name in wrong if (day := now.days[name])), _named(there, wanted))
     back = {file.path for content in contents.values() for file in content.files}
+    staying = {name: day for name, day in now.days.items() if day is not None and day not in contents}
+    sides = [("as it is", now.schema_string, staying)]
     for change in before:
-        had = types_in(change.schema_string)
         days = {file.path: day for day, content in change.days.items() for file in content.files if file.path in back}
-        if wrong := _misread(path, had, days, wanted):
+        sides.append(("as it was", change.schema_string, days))
+    for how, had, days in sides:
+        differing = differing_columns(types_in(had), wanted)
+        if wrong := files_with(path, days, differing) if differing else []:
             raise PlatformError(
-                f"What {table} was on {min(days[name] for name in wrong)} before had other columns than the "
-                f"table keeps ({_named(had, wanted)}); nothing was rolled back.",
-                "Roll back the publication that brought the columns, with all its days.",
+                f"{table} {min(days[name] for name in wrong)} {how} has other columns than the table would have "
+                f"({', '.join(sorted(differing))}); nothing was rolled back.",
+                "Roll back the publication that brought the columns with all its days, or everything since a release "
+                "with --to.",
             )
-
-
-def _misread(path: Location, had: Mapping[str, str], files: Collection[str], wanted: Mapping[str, str]) -> list[str]:
-    """Return those of some files that have a column which is to be another one, or none."""
-    differing = differing_columns(had, wanted)
-    return files_with(path, files, differing) if differing else []
-
-
-def _named(had: Mapping[str, str], wanted: Mapping[str, str]) -> str:
-    return ", ".join(sorted(differing_columns(had, wanted)))
-
-
-def _stays(platform: Platform, table: str, day: date, columns: str) -> PlatformError:
-    record = platform.ledger.current_days(table, among=[day])[day]
-    head = platform.ledger.head(record.publication)
-    who = f" ({head.kind} by {head.who}: {head.why})" if head else ""
-    return PlatformError(
-        f"{table} {day} stays as {record.publication}{who} published it, with columns that would go back to what they "
-        f"were before ({columns}); nothing was rolled back.",
-        f"Roll back all days with these columns together: `platform-assets rollback {record.publication}` with all its "
-        "days, or everything since a release with --to.",
-    )

@@ -11,10 +11,9 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.errors import BeyondWindowError
 from platform_assets.lakehouse.horizon import files_going, horizon_of, require_whole
-from platform_assets.lakehouse.releases import manifest_of
-from platform_assets.planning.rollback import NEVER, Restoration, TableDay, is_back_already
+from platform_assets.planning.rollback import TableDay
 from platform_assets.records.history import COMPACTION, ERASURE, RELOAD, ROLL_BACK, DayRecord, PublicationRecord
-from platform_assets.records.manifest import TableChange, change_of
+from platform_assets.records.manifest import TableChange
 
 
 def chosen_publications(
@@ -119,65 +118,30 @@ def nothing_to_undo(
             f"{named} only took deliveries for {', '.join(raw)}, and raw is append-only.",
             "Take a bad delivery out with `platform-assets withdraw`; `why` names the files of a day.",
         )
-    if all(publication.kind == COMPACTION for publication in publications):
-        return PlatformError(
-            f"{named} only compacted files; the content of its days did not change.",
-            "Name the publication that computed what is to be undone; `platform-assets why TABLE DAY` lists them.",
-        )
-    which = "none of these days" if days is not None else "no day"
-    todo = "`platform-assets why TABLE DAY` names the publications of a day."
-    return PlatformError(f"{named} published {which}.", todo)
+    is_compaction = all(publication.kind == COMPACTION for publication in publications)
+    did = "only compacted files" if is_compaction else f"published {'no day' if days is None else 'none of these days'}"
+    return PlatformError(f"{named} {did}.", "`platform-assets why TABLE DAY` names the publications of a day.")
 
 
-def rolled_back_already(head: PublicationRecord) -> str:
-    """Return the notice for a second rollback of the same."""
-    return f"is rolled back already, by {head.who} in release {head.release}: {head.why}; nothing was rolled back."
-
-
-def built_upon(
-    platform: Platform, restored: Restoration, chosen: Collection[str], histories: Mapping[TableDay, Sequence[str]]
-) -> PlatformError:
+def built_upon(platform: Platform, in_the_way: Mapping[TableDay, str]) -> PlatformError:
     """Return which later publication made something else of the days, and what can be done.
 
-    If that is a rollback of the same, undoing it is not advised: the fault would be back.
+    If only rollbacks are in the way, undoing them is not advised: the fault would be back.
     """
-    back = _back_already(platform, restored, chosen, histories)
-    (table, day), later = min((restored.in_the_way.items() - back.items()) or back.items())
-    head = platform.ledger.head(later)
-    if (table, day) in back and head:
-        by = rolled_back_already(head)
-        if not restored.back_to:
-            return PlatformError(f"This {by}", "`platform-assets releases` shows it.")
+    heads = {name: platform.ledger.head(name) for name in {*in_the_way.values()}}
+    put_back = {name for name, head in heads.items() if head and head.kind == ROLL_BACK}
+    (table, day), later = min(in_the_way.items(), key=lambda item: (item[1] in put_back, item))
+    head = heads[later]
+    more = f", and {len(in_the_way) - 1:,} more days likewise" if len(in_the_way) > 1 else ""
+    cascade = "--cascade; or leave the day out with --days of `platform-assets rollback`."
+    if head and later in put_back:
         return PlatformError(
-            f"{table} {day} {by}",
-            "Let it be put back with the others: --cascade; or leave it out with --days of `platform-assets rollback`.",
+            f"{table} {day} was rolled back since, by {head.who} in release {head.release}: {head.why}{more}; nothing "
+            "was rolled back.",
+            f"If it is not yet as it should be, undo the later work, too: {cascade}",
         )
-    others = len(restored.in_the_way) - len(back) - 1
-    more = f", and {others:,} more days likewise" if others else ""
     who = f" ({head.kind} by {head.who}: {head.why})" if head else ""
     return PlatformError(
         f"{table} {day} was published again since, by {later}{who}{more}; nothing was rolled back.",
-        f"Roll back {later} first, or undo the later work of these days too: --cascade; or leave the day out with "
-        "--days of `platform-assets rollback`.",
+        f"Roll back {later} first, or undo the later work of these days too: {cascade}",
     )
-
-
-def _back_already(
-    platform: Platform, restored: Restoration, chosen: Collection[str], histories: Mapping[TableDay, Sequence[str]]
-) -> dict[TableDay, str]:
-    """Return the days that a later rollback already restored to before this work, each with that rollback."""
-    manifests = {
-        name: manifest_of(platform.lake, name)
-        for name in {*restored.in_the_way.values()}
-        if (head := platform.ledger.head(name)) and head.kind == ROLL_BACK
-    }
-
-    def back_to(table: str, day: date, rollback: str) -> str:
-        content = change_of(manifests[rollback], table).days[day]
-        return content.restores if content.digest else NEVER
-
-    return {
-        (table, day): later
-        for (table, day), later in restored.in_the_way.items()
-        if later in manifests and is_back_already(chosen, histories[table, day], later, back_to(table, day, later))
-    }

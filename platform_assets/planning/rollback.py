@@ -62,18 +62,6 @@ def restoration(
     return Restoration(back_to, undone, in_the_way)
 
 
-def is_back_already(chosen: Collection[str], history: Sequence[str], rollback: str, back_to: str) -> bool:
-    """Return whether a rollback that stands in the way of another put its day back to before all that is to go.
-
-    Args:
-        chosen: publications to roll back, one of the day's at least.
-        back_to: the publication whose content it put back; `NEVER` for none.
-    """
-    places = [place for place, publication in enumerate(history) if publication in chosen]
-    on_top = history.index(rollback) < min(places)
-    return on_top and (back_to == NEVER or back_to in history[max(places) + 1 :])
-
-
 def following(
     of_leaders: Restoration, followers: Mapping[TableDay, TableDay], histories: Mapping[TableDay, Sequence[str]]
 ) -> Restoration:

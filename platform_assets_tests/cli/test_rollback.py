@@ -139,8 +139,7 @@ def test_what_is_rolled_back_already_is_not_advised_to_come_forward(
     said = run("rollback", "--run", "wrong", *again)
     by = f"by zoe in release {newest['release']}: sensor misread"
     assert said.code != 0
-    assert f"This is rolled back already, {by}; nothing was rolled back." in said.err
-    assert "`platform-assets releases` shows it." in said.err
+    assert f"{SILVER} {DAY} was rolled back since, {by}; nothing was rolled back." in said.err
     assert "Roll back" not in said.err
     assert digest() == "0-0-0-0-0"
 
@@ -149,8 +148,8 @@ def test_where_some_days_are_rolled_back_already_the_others_can_be_still(run: Ru
     publish_wrong(products, DAY, LAST)
     assert run("rollback", "--run", "wrong", "--days", str(DAY), "--reason", "misread", "--by", "zoe").code == 0
     said = run("rollback", "--run", "wrong", "--dry-run").err
-    assert f"{SILVER} {DAY} is rolled back already, by zoe in release" in said
-    assert "Let it be put back with the others: --cascade; or leave it out with --days" in said
+    assert f"{SILVER} {DAY} was rolled back since, by zoe in release" in said
+    assert "undo the later work, too: --cascade; or leave the day out with --days" in said
     assert run("rollback", "--run", "wrong", "--cascade", "--reason", "misread").code == 0
     with open_platform(products) as platform:
         assert {record.digest for record in platform.ledger.current_days(SILVER).values()} == {"0-0-0-0-0"}

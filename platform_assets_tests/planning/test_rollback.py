@@ -7,7 +7,7 @@ from datetime import date
 from hypothesis import given
 from hypothesis import strategies as st
 
-from platform_assets.planning.rollback import NEVER, back_again, following, is_back_already, refusals, restoration
+from platform_assets.planning.rollback import NEVER, back_again, following, refusals, restoration
 from platform_assets.records.code_version import Attempt, Version
 
 DAY = ("gold.daily_sales", date(2017, 1, 1))
@@ -39,15 +39,6 @@ def test_a_day_goes_back_to_before_the_oldest_chosen_unless_something_else_came_
         assert found.back_to == {DAY: left[0] if left else NEVER}
         assert found.undone == {DAY: tuple(gone)}
         assert not found.in_the_way
-
-
-def test_a_day_is_back_already_where_a_rollback_on_top_put_it_to_before_all_that_is_to_go():
-    history = ["back", "worse", "bad", "good"]
-    assert is_back_already({"bad", "worse"}, history, "back", "good")
-    assert is_back_already({"bad"}, history, "back", NEVER)
-    assert is_back_already({"worse"}, history, "back", "good"), "further than is asked for"
-    assert not is_back_already({"bad"}, history, "back", "bad")
-    assert not is_back_already({"bad", "again"}, ["again", *history], "back", "good"), "something is on top of it"
 
 
 @given(st.lists(NAMES, unique=True), st.sets(NAMES), st.booleans(), st.sets(NAMES))
