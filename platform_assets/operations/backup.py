@@ -6,7 +6,6 @@ A generation is written under a temporary name, renamed when it is whole, and sh
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -79,21 +78,6 @@ class Generation:
     def secret(self) -> Path:
         """Return the secret that the installation made; not there where it is a variable's."""
         return self.folder / "secret"
-
-    @property
-    def lacking(self) -> dict[str, int]:
-        """Return data files of older releases that were damaged when it was taken, each with its bytes."""
-        content = self._lacking.read_text(encoding="utf-8") if self._lacking.exists() else "{}"
-        return {str(path): int(size) for path, size in json.loads(content).items()}
-
-    def note_lacking(self, lacking: Mapping[str, int]) -> None:
-        """Have the next backup look for them again."""
-        if lacking:
-            self._lacking.write_text(json.dumps(dict(lacking)), encoding="utf-8")
-
-    @property
-    def _lacking(self) -> Path:
-        return self.folder / "lacking.json"
 
     @property
     def release(self) -> int:
@@ -224,9 +208,9 @@ class BackupFolder:
 
 
 def same(one: Generation, other: Generation) -> bool:
-    """Return whether two generations of the same release differ in nothing: ledger, secret, horizon, what they lack."""
+    """Return whether two generations of the same release differ in nothing: ledger, secret, horizon."""
     pairs = [(each.ledger, each.secret, each.lake / "_horizon.json") for each in (one, other)]
-    return one.lacking == other.lacking and all(_same(first, second) for first, second in zip(*pairs, strict=True))
+    return all(_same(first, second) for first, second in zip(*pairs, strict=True))
 
 
 def _same(one: Path, other: Path) -> bool:

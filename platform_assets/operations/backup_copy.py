@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from urllib.parse import unquote
 
 from platform_assets.lakehouse.delta import commits
@@ -45,16 +44,15 @@ def added_files(lake: Lake, now: Release, had: Release) -> Iterator[tuple[Locati
             yield from ((path / unquote(add["path"]), add["size"]) for add in adds)
 
 
-def shown_since(lake: Lake, now: Release, had: Release, cut: int, again: Sizes) -> Sizes:
-    """Return the data files that a copy lacks: what entered tables since its release, and what it could not get before.
+def kept_files(lake: Lake, now: Release) -> Sizes:
+    """Return the data files that a release needs, and those of older releases that are kept whole.
 
-    After an erasure, nothing that only releases before its cut show. Their files may still exist: the cut is recorded
-    before they are deleted.
+    Files that an erasure took out are not among them. They may still exist: the horizon moves before they are deleted.
     """
-    if had.number >= cut:
-        return dict((*again.items(), *added_files(lake, now, had)))
-    first = release(lake, cut)
-    return dict((*live_files(lake, first.versions), *added_files(lake, now, first)))
+    horizon = horizon_of(lake)
+    first = release(lake, horizon.before)
+    pinned = (file for number in horizon.kept for file in live_files(lake, release(lake, number).versions))
+    return dict((*pinned, *live_files(lake, first.versions), *added_files(lake, now, first)))
 
 
 def naming_files(lake: Lake, now: Release, had: Release) -> Iterator[Location]:
@@ -93,14 +91,9 @@ def forget_deleted(copy: Lake) -> int:
 
     Whether it came to that does not matter: what an erasure took out may still lie there, if that was killed.
     """
-    before = horizon_of(copy).before
-    if before == 0:
+    if horizon_of(copy).before == 0:
         return 0
-    now, first = current_release(copy), release(copy, before)
-    pinned = (release(copy, number) for number in horizon_of(copy).kept)
-    kept = {file for shown in (first, *pinned) for file, _ in live_files(copy, shown.versions)}
-    kept |= dict(added_files(copy, now, first)).keys()
-    removed = 0
+    kept, removed = kept_files(copy, current_release(copy)), 0
     for table in copy.table_names():
         path = copy.table_path(table)
         for name in path.files():
@@ -118,11 +111,9 @@ class LakeCopied:
     Args:
         before: that it showed; -1 where there was none.
         files: copied; those that were there already are not among them.
-        bytes: of these.
         gone: files that only older releases refer to and that were deleted before they could be copied.
         damaged: files that differ from what was published, in a sentence each: in the lake, while the copy keeps the
             good file; or only in older releases, which were not copied.
-        lacking: data files, by path, that could not be copied because they are damaged, each with its bytes.
     """
 
     release: int
@@ -131,12 +122,9 @@ class LakeCopied:
     bytes: int
     gone: int
     damaged: tuple[str, ...] = ()
-    lacking: Mapping[str, int] = field(default_factory=dict)
 
 
-def copy_lake(
-    lake: Lake, copy: Lake, progress: OnProgress, lacking: Mapping[str, int] = MappingProxyType({})
-) -> LakeCopied:
+def copy_lake(lake: Lake, copy: Lake, progress: OnProgress) -> LakeCopied:
     """Bring a copy up to the newest release, without unreleased work.
 
     Every copied file is read again from the copy. Changes made in the copy itself are undone, and its damaged logs and
@@ -144,7 +132,6 @@ def copy_lake(
 
     Args:
         copy: a folder of its own; empty, or an earlier copy of the same lake.
-        lacking: what the copy could not get before.
 
     Raises:
         LakeError: nothing was published, or the copy is not one of this lake as it is now; nothing was written.
@@ -159,9 +146,7 @@ def copy_lake(
     _drop_beyond(copy, had)
     before = _faults(copy) if had.number >= 0 else []
     live = dict(live_files(lake, now.versions))
-    again = {lake.root / path: size for path, size in lacking.items()}
-    wanted = shown_since(lake, now, had, horizon.cut.before, again)
-    older = {file: size for file, size in wanted.items() if file not in live}
+    older = {file: size for file, size in kept_files(lake, now).items() if file not in live}
     broken = filter(None, (located(fault.file).below(copy.root) for fault in before if fault.file))
     mended = (lake.root / path for path in broken if (lake.root / path).size() is not None)
     names = dict.fromkeys((*mended, *naming_files(lake, now, had)))
@@ -182,9 +167,8 @@ def copy_lake(
             "`platform-assets audit verify` names all that is damaged and what repairs it.",
         )
     damaged = (*work.damaged, *(f"In the copy: {fault.what}" for fault in after))
-    done, left = work.done, {file.below(lake.root) or file.name: size for file, size in work.lacking.items()}
-    size = sum(file.size() or 0 for file in done)
-    return LakeCopied(now.number, had.number, len(done), size, work.gone, damaged, left)
+    size = sum(file.size() or 0 for file in work.done)
+    return LakeCopied(now.number, had.number, len(work.done), size, work.gone, damaged)
 
 
 def _drop_beyond(copy: Lake, had: Release) -> None:
@@ -216,7 +200,6 @@ class _Copying:
     older: Sizes
     names: frozenset[Location]
     done: list[Location] = field(default_factory=list)
-    lacking: Sizes = field(default_factory=dict)
     damaged: list[str] = field(default_factory=list)
     gone: int = 0
 
@@ -265,7 +248,6 @@ class _Copying:
         if problem == "is missing":
             self.gone += 1
         else:
-            self.lacking[file] = self.older[file]
             self.damaged.append(f"{self._named(file)} {problem}. Only older releases show it; it was not copied.")
 
     def _named(self, file: Location) -> str:
@@ -289,17 +271,11 @@ def _had(lake: Lake, copy: Lake, now: Release) -> Release:
             "Remove that file of the backup and run `backup` again, which copies it anew; or name another folder.",
         ) from error
     ours = dict(published(lake))
-    if theirs[0] != ours[0]:
-        raise LakeError(
-            f"{copy.root} is a copy of another lake: it begins with publication {theirs[0]}, {lake.root} with "
-            f"{ours[0]}.",
-            "Name a folder of its own for each lake.",
-        )
     if ours.get(had.number) != theirs[had.number]:
         raise LakeError(
-            f"{copy.root} shows release {had.number} ({theirs[had.number]}), which {lake.root} does not have: its "
-            f"newest is {now.number} ({ours[now.number]}).",
-            "If the lake was restored from an older backup, keep this copy and name a new folder.",
+            f"{copy.root} is a copy of another lake, or of what it was before an older backup was restored: it shows "
+            f"release {had.number} ({theirs[had.number]}), which {lake.root} does not have.",
+            "Keep this copy, and name a new folder.",
         )
     return had
 

@@ -221,9 +221,7 @@ def backup(tmp_path: Path) -> BackupFolder:
 
 def taken(lake: Lake, backup: BackupFolder, keep: int = 7) -> tuple[Generation, LakeCopied]:
     with backup.begun(lake) as draft:
-        before = backup.generations()
-        done = copy_lake(lake, Lake.at(draft.lake), no_progress, before[-1].lacking if before else {})
-        draft.note_lacking(done.lacking)
+        done = copy_lake(lake, Lake.at(draft.lake), no_progress)
         forget_deleted(Lake.at(draft.lake))
         return backup.show(draft, keep), done
 

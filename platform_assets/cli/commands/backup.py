@@ -51,16 +51,14 @@ def backup(
                 f"{folder} has a ledger file, and the ledger of these settings is a server's database.",
                 "Name a folder of its own, or correct PLATFORM_LEDGER_URL.",
             )
-        done = copy_lake(lake, copy, progress, before[-1].lacking if before else {})
-        draft.note_lacking(done.lacking)
+        done = copy_lake(lake, copy, progress)
         if is_new := not before or done.release != done.before or done.files > 0 or not same(before[-1], draft):
             forget_deleted(copy)
             generation = target.show(draft, keep)
         else:
             generation = target.lead_to_newest()
     seconds = time.monotonic() - started
-    copied = {name: value for name, value in vars(done).items() if name != "lacking"}
-    data = copied | {"generation": generation.name, "is_new": is_new, "ledger": with_ledger}
+    data = vars(done) | {"generation": generation.name, "is_new": is_new, "ledger": with_ledger}
 
     def parts() -> Iterator[Part]:
         yield Note("green", "Done." if is_new else "Nothing is new.", f"{folder} shows release {done.release}.")
