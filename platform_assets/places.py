@@ -23,7 +23,7 @@ from pydantic import BeforeValidator, Field
 
 FORMS = {"s3": "s3://bucket/folder", "abfss": "abfss://container@account.dfs.core.windows.net/folder"}
 """How a place in an object store is written, by the schemes of the kinds of store that can keep either."""
-_WHERE = f"must be a folder of this machine or a URL that begins with {', '.join(f'{name}://' for name in FORMS)}"
+_WHERE = f"must be a folder of this machine, or a URL like {' or '.join(FORMS.values())}"
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 _BUCKETS = {
     "s3": re.compile(r"[a-z0-9][a-z0-9._-]*"),
@@ -31,11 +31,8 @@ _BUCKETS = {
     "abfss": re.compile(r"[a-z0-9][a-z0-9-]*@[a-z0-9]+\.dfs\.core\.windows\.net"),
 }
 _BELOW = re.compile(r"([A-Za-z0-9._~-]+/)*[A-Za-z0-9._~-]*")
-_ALMOST = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/*(?!/).*", re.DOTALL)
-"""A scheme without its two slashes, or with three; one letter would be a drive."""
-_OF_AZURE = ("abfs", "adl", "az", "azure", "wasb", "wasbs")
-_OTHERS = re.compile(rf"(file|gs|hdfs|s3a|s3n|{'|'.join(_OF_AZURE)}):/", re.IGNORECASE)
-"""With one slash, as Hadoop writes some of them, they would be folders of that name."""
+_ALMOST = re.compile(r"(abfss?|adl|azure|az|file|gs|hdfs|s3[an]?|wasbs?):", re.IGNORECASE)
+"""How a URL begins: with one slash, or none, it would be a folder of that name."""
 
 _LONGEST = 103 if sys.platform == "darwin" else 107
 USE_A_SHORTER = "Name a shorter one with the variable TMPDIR, as /tmp."
@@ -45,20 +42,16 @@ USE_A_SHORTER = "Name a shorter one with the variable TMPDIR, as /tmp."
 def _as_place(value: object) -> object:
     if isinstance(value, Path):
         return str(value)
-    if isinstance(value, str) and (url := _URL.fullmatch(value)):
-        if url[1] in _OF_AZURE:
-            raise ValueError(f"must be written like {FORMS['abfss']}")
-        if url[1] not in FORMS:
+    if not isinstance(value, str):
+        return value
+    if (url := _URL.fullmatch(value)) is None:
+        if _ALMOST.match(value):
             raise ValueError(_WHERE)
-        below = url[2].partition("/")[2]
-        if not names_bucket(value) or not _BELOW.fullmatch(below) or ".." in below.split("/"):
-            raise ValueError(f"must be written like {FORMS[url[1]]}: without user, password, port, query or spaces")
-        return value.rstrip("/")
-    if isinstance(value, str) and (almost := _ALMOST.fullmatch(value)) and almost[1].lower() in FORMS:
-        raise ValueError(f"must be written like {FORMS[almost[1].lower()]}, with two slashes")
-    if isinstance(value, str) and (of_others := _OTHERS.match(value)):
-        raise ValueError(f"must be written like {FORMS['abfss']}" if of_others[1].lower() in _OF_AZURE else _WHERE)
-    return value
+        return value
+    below = url[2].partition("/")[2]
+    if not names_bucket(value) or not _BELOW.fullmatch(below) or ".." in below.split("/"):
+        raise ValueError(f"{_WHERE}, without user, password, port, query or spaces")
+    return value.rstrip("/")
 
 
 Place = Annotated[str, BeforeValidator(_as_place), Field(min_length=1)]
@@ -254,11 +247,7 @@ def origin_of(url: str) -> str | None:
 
 
 def hosts_of(origin: str) -> frozenset[str]:
-    """Return what a request to a page may have for `Host`: the port can be left out where it is the usual one.
-
-    Args:
-        origin: as `origin_of` gives it.
-    """
+    """Return what a request to a page may have for `Host`: the port can be left out where it is the usual one."""
     scheme, _, place = origin.partition("://")
     has_port = ":" in place.rpartition("]")[2]
     return frozenset({place} if has_port else {place, place + _PORTS[scheme]})

@@ -97,23 +97,13 @@ def read_settings_file(file: Path) -> dict[str, Any]:
         ) from error
 
 
-def with_own_paths(values: Mapping[str, Any], folder: Path, state: Path) -> dict[str, Any]:
-    """Return the settings of a project file with paths relative to its folder.
-
-    Raises:
-        SettingsError: a folder that an earlier version took to be in the state folder is still there.
-    """
+def with_own_paths(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the settings of a project file with paths relative to its folder."""
     found = dict(values)
     for name in _IN_STATE:
         given = found.get(name)
         if not isinstance(given, str) or not given or given.startswith("~") or folder_of(given) is None:
             continue
-        if not Path(given).is_absolute() and (state / given).exists() and not (folder / given).exists():
-            raise SettingsError(
-                f"{name} = {given!r} in {_place(folder / PROJECT_FILE, name)} means {folder / given}, and there is "
-                f"none; {state / given} is what it meant in earlier versions.",
-                f'Write {name} = "{os.path.relpath(state / given, folder)}".',
-            )
         found[name] = str(folder / given)
     if isinstance(url := found.get("ledger_url"), str):
         found["ledger_url"] = _RELATIVE_SQLITE.sub(rf"\1{quote(str(folder))}/", url)

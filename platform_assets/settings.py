@@ -367,27 +367,25 @@ class Settings(BaseSettings):
                 f"{ONLY_AS_VARIABLES[name]}.",
                 f"Remove it there and set the variable PLATFORM_{name.upper()} instead.",
             )
-        others = (variables, with_own_paths(project, own.parent, state), kept)
+        others = (variables, with_own_paths(project, own.parent), kept)
         return init_settings, *(InitSettingsSource(settings_cls, values) for values in others)
 
     @property
     def lake_folder(self) -> Path:
         """The lake's folder, for what works with nothing but a folder of this machine."""
-        if folder := folder_of(self.lake):
-            return folder
-        raise SettingsError(
-            f"The lake lies in {self.lake}, and this needs one in a folder of this machine.",
-            "Name a folder in PLATFORM_LAKE, or do without.",
-        )
+        return self._folder("lake", self.lake)
 
     @property
     def landing_folder(self) -> Path:
         """The landing area's folder, for what works with nothing but a folder of this machine."""
-        if folder := folder_of(self.landing):
+        return self._folder("landing", self.landing)
+
+    def _folder(self, name: str, place: str) -> Path:
+        if folder := folder_of(place):
             return folder
         raise SettingsError(
-            f"Sources deliver to {self.landing}, and this needs a landing folder of this machine.",
-            "Name a folder in PLATFORM_LANDING, or do without.",
+            f"{name} is {place}, and this needs a folder of this machine.",
+            f"Name one in PLATFORM_{name.upper()}, or do without.",
         )
 
     def current_day(self) -> date:

@@ -43,15 +43,6 @@ def test_paths_are_relative_to_the_file_from_every_folder_below_and_variables_wi
     assert (str(settings.state), settings.landing) == ("/elsewhere", "/elsewhere/in")
 
 
-def test_a_folder_that_an_earlier_version_had_in_the_state_folder_is_not_lost(project: Path) -> None:
-    (project / "st" / "la").mkdir(parents=True)
-    with pytest.raises(SettingsError, match=r"platform\.toml, line 5 means .*/la, and there is none") as caught:
-        load_settings()
-    assert 'Write lake = "st/la".' in caught.value.todo
-    (project / "platform.toml").write_text(LINES.replace('"la"', '"st/la"'))
-    assert load_settings().lake == str(project / "st" / "la")
-
-
 @pytest.mark.parametrize(
     ("content", "says"),
     [

@@ -212,10 +212,10 @@ def test_a_setting_of_spark_that_changes_what_days_come_out_as_is_refused_by_nam
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [
-        ("lake", "s3:/our-bucket/lake", "two slashes"),
-        ("lake", "s3:our-bucket/lake", "two slashes"),
-        ("lake", "S3:///our-bucket", "begins with|two slashes"),
-        ("landing", "abfss:/c@a.dfs.core.windows.net", "two slashes"),
+        ("lake", "s3:/our-bucket/lake", "must be a folder of this machine, or a URL like s3://bucket/folder or abfss"),
+        ("lake", "s3:our-bucket/lake", "must be a folder"),
+        ("lake", "S3:///our-bucket", "must be a folder"),
+        ("landing", "abfss:/c@a.dfs.core.windows.net", "must be a folder"),
         ("lake", "file:/srv/lake", "must be a folder"),
         ("landing", "hdfs:/deliveries", "must be a folder"),
         ("jars", "", "must name a folder"),
