@@ -9,7 +9,6 @@ python -m platform_assets.orchestration.keeper SOCKET [unrehearsed]
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import select
@@ -26,8 +25,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import polars as pl
+import polars.selectors as cs
 from pydantic import SecretStr
 
 from platform_assets.engine.platform import Author
@@ -93,33 +92,15 @@ def _land(
     """Deliver rows once in each format, of sales each time those of other baskets."""
     folder = settings.landing_folder / source / str(arrival)
     folder.mkdir(parents=True, exist_ok=True)
+    frame = pl.DataFrame(rows).with_columns(cs.decimal().cast(pl.Decimal(12, 2)))
     for number, kind in enumerate(formats):
-        own = [row | {"basket_id": row["basket_id"] + 10_000 * number} if "basket_id" in row else row for row in rows]
-        texts = [{field: _text(value) for field, value in row.items()} for row in own]
+        own = frame.with_columns(cs.by_name("basket_id", require_all=False) + 10_000 * number)
         file = folder / f"{name}.{kind}"
-        match kind:
-            case "parquet":
-                pq.write_table(pa.Table.from_pylist(own, pa.schema([(f, _type(v)) for f, v in own[0].items()])), file)
-            case "csv":
-                with file.open("w", encoding="utf-8", newline="") as opened:
-                    table = csv.DictWriter(opened, texts[0])
-                    table.writeheader()
-                    table.writerows(texts)
-            case _:
-                file.write_text("".join(json.dumps(row) + "\n" for row in texts), encoding="utf-8")
-
-
-def _text(value: Any) -> Any:
-    """Write a value as text formats have it."""
-    if isinstance(value, datetime):
-        return f"{value:%Y-%m-%dT%H:%M:%SZ}"
-    return str(value) if isinstance(value, date | Decimal) else value
-
-
-def _type(value: Any) -> pa.DataType:
-    """Return the type of a column of Parquet with such values, as contracts have it."""
-    of_other = {bool: pa.bool_(), datetime: pa.timestamp("us", "UTC"), Decimal: pa.decimal128(12, 2)}
-    return of_other.get(type(value), pa.int64())
+        if kind == "parquet":
+            own.write_parquet(file)
+            continue
+        texts = own.with_columns(cs.datetime().dt.strftime("%Y-%m-%dT%H:%M:%SZ"), cs.decimal().cast(pl.String))
+        texts.write_csv(file) if kind == "csv" else texts.write_ndjson(file)
 
 
 def _product(number: int) -> dict[str, Any]:
@@ -164,7 +145,6 @@ class Keeper:
     """Lends a JVM until an exception ends it; nothing of it is left then.
 
     Args:
-        settings: to start JVMs with.
         place: of the socket, in a folder of this user alone; its path must be short.
         rehearsed: whether a JVM is lent only once Java has compiled what all need.
     """

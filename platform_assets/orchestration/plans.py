@@ -20,7 +20,7 @@ from platform_assets.lakehouse.locks import plan_lock
 from platform_assets.operations.backfill.afterwards import prove_sample, rollback_of
 from platform_assets.operations.backfill.apply import apply, stage_rollout
 from platform_assets.operations.backfill.explain import explain
-from platform_assets.operations.backfill.files import plan_at, plan_in, read_plan, refuse_namesake
+from platform_assets.operations.backfill.files import plan_at, plan_in, read_plan
 from platform_assets.operations.backfill.report import record_report
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError, sitting_over
 from platform_assets.operations.backfill.standing import backfill_report, facts, standing, standing_of
@@ -79,7 +79,6 @@ def named_plan(platform: Platform, config: PlanConfig) -> PlanFile:
 def launched_plan(platform: Platform, config: PlanConfig) -> Iterator[PlanFile]:
     """Read the plan to find out whether it can be done: a field that the tables contradict is named with its line."""
     with errors_without_trace(of_own_code=True), plan_at(place_of(platform, config)) as file:
-        refuse_namesake(platform.lake, file, place_of(platform, config))
         yield file
 
 

@@ -26,10 +26,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from importlib.metadata import entry_points
 from multiprocessing import forkserver
-from multiprocessing.connection import wait
 from multiprocessing.context import ForkServerProcess
 from multiprocessing.process import BaseProcess
-from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any, cast
 
@@ -38,8 +36,6 @@ from dagster._grpc import server
 _PACKAGE = Path(__file__).parents[1]
 _IMPORTED = "platform_assets.orchestration.imported"
 _SELF = "platform_assets.orchestration.servers"
-_UNKNOWN = 255
-"""The exit code of a copy whose original, which knew it, is gone."""
 
 DAEMONS = (
     "AssetDaemon",
@@ -53,34 +49,6 @@ DAEMONS = (
 
 State = frozenset[tuple[str, int, int]]
 """Files, with when they were changed and their size."""
-
-
-class Copy(ForkServerProcess):
-    """A process that goes on where its original has gone, and is known to."""
-
-    _handle: int | None = None
-
-    def start(self) -> None:
-        """Begin, and keep hold of it: its number may be another's one day."""
-        super().start()
-        if self.pid is not None and sys.platform == "linux":
-            with suppress(OSError):
-                self._handle = os.pidfd_open(self.pid)
-                Finalize(self, os.close, args=(self._handle,))
-
-    def is_alive(self) -> bool:
-        """Return whether it is at work; one that has ended is not, though no process may have asked how."""
-        if super().is_alive():
-            return True
-        if self.exitcode != _UNKNOWN or self.pid is None:
-            return False
-        if self._handle is not None:
-            return not wait([self._handle], timeout=0)
-        try:
-            os.kill(self.pid, 0)
-        except OSError:  # no process has its number, or one of another user
-            return False
-        return True
 
 
 class ReadyProcesses:
@@ -97,7 +65,7 @@ class ReadyProcesses:
     def Process(self, target: Callable[..., object], args: Sequence[Any]) -> BaseProcess:  # noqa: N802 - as there
         """Return a process that will call a function."""
         if self._code() == self._as_imported:
-            return Copy(target=_to_the_end, args=(dict(os.environ), target, *args))
+            return ForkServerProcess(target=_to_the_end, args=(dict(os.environ), target, *args))
         return self._anew.Process(target=target, args=tuple(args))
 
 

@@ -111,30 +111,7 @@ def launch_backfill(server: Server, page: Page, first: date, last: date) -> None
 
 
 @pytest.mark.proof
-def test_computed_days_are_green_as_a_user_sees_them(
-    spark: SparkSession, tmp_path: Path, page: Page, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Starts a webserver and a browser."""
-    chosen: dict[str, Any] = {"domains": SENSORS, "calendar_first": FIRST, "calendar_last": FIRST, "today": FIRST}
-    world = World(load_settings(state=tmp_path / "state", jars=JARS, **chosen), spark)
-    enter_world(world, monkeypatch)
-    monkeypatch.chdir(project_root())
-    land(world, str(FIRST), str(FIRST))
-    with dg.DagsterInstance.from_config(str(dagster_home(world.settings))) as instance:
-        assert not materialize_range(build_definitions(world.settings), instance, FIRST, FIRST).failures
-    with up(tmp_path, "--read-only", **chosen) as server:
-        page.goto(f"{server.url}/assets/gold.sensor_week?view=partitions")
-        expect(page.get_by_text("Materialized (1)").first).to_be_visible(timeout=30_000)
-        picture(page, "0-a-day-is-green")
-        page.goto(f"{server.url}/assets/gold.sensor_week?view=events")
-        chart = page.get_by_alt_text("chart").first
-        expect(chart).to_be_visible(timeout=30_000)
-        assert chart.evaluate("drawn => drawn.complete && drawn.naturalWidth") > 500
-        picture(page, "0-its-chart-stands-in-place")
-
-
-@pytest.mark.proof
-def test_a_held_day_is_red_on_every_page_of_its_table(
+def test_a_held_day_is_red_on_every_page_of_its_table_and_a_chart_stands_in_place(
     spark: SparkSession, tmp_path: Path, page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two runs in this process, then a webserver and a browser."""
@@ -157,6 +134,10 @@ def test_a_held_day_is_red_on_every_page_of_its_table(
         page.goto(f"{asset}?view=partitions")
         expect(page.get_by_text("Failed (1)").first).to_be_visible(timeout=30_000)
         picture(page, "7-a-held-day-is-red")
+        page.goto(f"{asset}?view=events")
+        chart = page.get_by_alt_text("chart").first
+        expect(chart).to_be_visible(timeout=30_000)
+        assert chart.evaluate("drawn => drawn.complete && drawn.naturalWidth") > 500
         page.goto(f"{asset}?view=partitions&partition={last}")
         expect(page.get_by_text("failed, and did not materialize this asset").first).to_be_visible(timeout=30_000)
         picture(page, "7-the-held-day-itself")

@@ -161,18 +161,6 @@ def test_dates_moments_and_texts_are_what_they_are_in_whatever_countries_the_mac
     assert [row["paid"] for row in DictReader(StringIO(shown.out))] == ["1.25"] * 4
 
 
-def test_a_worker_without_room_is_told_before_any_work(
-    elsewhere: Mapping[str, str], landing: Path, state: Path
-) -> None:
-    greedy = json.loads(elsewhere["PLATFORM_SPARK_CONF"]) | {"spark.executor.memory": "900g"}
-    settings = {**elsewhere, "PLATFORM_SPARK_CONF": json.dumps(greedy), "PLATFORM_SPARK_WAIT_S": "3"}
-    said = run_apart("refresh", **settings)
-    assert said.code == 3
-    assert "gave no executor within 3 seconds" in said.err
-    assert "spark.executor.memory" in said.err
-    assert digests_of(elsewhere["PLATFORM_LAKE"]) == {}
-
-
 def test_a_spark_connect_server_computes_the_same(behind_connect: Mapping[str, str], alone: Digests) -> None:
     said = run_apart("refresh", **behind_connect)
     assert said.code == 0, said.err

@@ -443,13 +443,6 @@ def test_they_begin_with_what_was_imported_and_anew_where_code_was_changed() -> 
 
 
 @pytest.mark.proof
-def test_they_go_on_where_the_process_that_they_are_copies_of_is_killed() -> None:
-    """Nobody may take one for dead; and the next is a copy of another one, which was started for it."""
-    found = asked("-m", "platform_assets_tests.support.orchestration.ready_runs", "killed")
-    assert found == [{"has it": True, "then": True}] * 2
-
-
-@pytest.mark.proof
 def test_they_have_the_servers_environment_and_do_what_is_left_for_their_end_and_draw_numbers_of_their_own() -> None:
     found = asked("-m", "platform_assets_tests.support.orchestration.ready_runs", "ends")
     assert found["done"] == ["known", "known"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -90,13 +89,6 @@ def test_a_name_that_leads_here_is_no_name_of_it(path: str, servers: tuple[Webse
         assert "PLATFORM_UI_ORIGINS" in answer.text
 
 
-@pytest.mark.parametrize("hosts", [b"", b"Host: 127.0.0.1:%d\r\nHost: evil.example\r\n"])
-def test_no_host_and_two_are_no_way_around(hosts: bytes, plain: Webserver) -> None:
-    with socket.create_connection(("127.0.0.1", plain.port), timeout=30) as raw:
-        raw.sendall(b"GET /server_info HTTP/1.1\r\n" + (hosts % plain.port if hosts else b"") + b"\r\n")
-        assert raw.recv(1000).split(b" ")[1] in {b"400", b"403"}
-
-
 def test_a_second_request_behind_the_first_is_looked_at_too(plain: Webserver) -> None:
     """Where it begins, nobody can be made to see otherwise."""
     own = b"Host: 127.0.0.1:%d\r\n" % plain.port
@@ -114,18 +106,7 @@ def test_no_path_leads_out_of_what_it_serves(path: str, plain: Webserver) -> Non
     assert plain.raw(f"GET {path} HTTP/1.1\r\n".encode() + own) == [b"500"], "refused by Dagster, which tells nothing"
 
 
-def test_a_mutation_by_get_changes_nothing(plain: Webserver) -> None:
-    for headers in ({}, {"Accept": "text/html"}, {"Origin": plain.url}):
-        for query in (LIMIT, "query A { version } " + LIMIT):
-            answer = plain.ask("GET", params={"query": query, "operationName": ""}, headers=headers)
-            assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
-            assert "Send it by POST" in answer.text
-    twice = plain.ask("GET", params={"query": ["{ version }", LIMIT]})
-    assert twice.status_code == 405
-
-
-@pytest.mark.parametrize("origin", [EVIL, "null", "http://127.0.0.1:1"])
-def test_another_page_changes_nothing(origin: str, plain: Webserver) -> None:
+def test_another_page_changes_nothing_and_no_page_by_a_link(plain: Webserver) -> None:
     form = {"query": LIMIT}
     sent: list[tuple[str, dict[str, Any]]] = [
         ("/graphql", {"json": form}),
@@ -136,9 +117,11 @@ def test_another_page_changes_nothing(origin: str, plain: Webserver) -> None:
         ("/report_asset_materialization/a", {}),
     ]
     for path, given in sent:
-        headers = {"Origin": origin, "Sec-Fetch-Site": "cross-site"} | given.pop("headers", {})
+        headers = {"Origin": EVIL, "Sec-Fetch-Site": "cross-site"} | given.pop("headers", {})
         assert plain.ask("POST", path, headers=headers, **given).status_code == 403
-    asking = {"Origin": origin, "Access-Control-Request-Method": "POST"}
+    asking = {"Origin": EVIL, "Access-Control-Request-Method": "POST"}
+    by_get = plain.ask("GET", params={"query": LIMIT}, headers={"Origin": plain.url})
+    assert (by_get.status_code, by_get.headers["Allow"]) == (405, "POST")
     allowed = plain.ask("OPTIONS", headers=asking)
     assert (allowed.status_code, "Access-Control-Allow-Origin" in allowed.headers) == (403, False)
 
@@ -180,15 +163,10 @@ def test_with_the_password_everything_is_as_ever(shared: Webserver) -> None:
     assert shared.ask("GET", "/shop/server_info", auth=("anna", PASSWORD)).ok
     asked = shared.ask("POST", "/shop/graphql", json={"query": LIMIT}, auth=shared.auth)
     assert "Unauthorized" in asked.text, "it is read-only all the same"
+    reported = shared.ask("POST", "/shop/report_asset_materialization/a", json={}, auth=shared.auth)
+    assert (reported.status_code, "Not authorized" in reported.text) == (401, True)
     headers = basic("up", PASSWORD)
     assert shared.subscribe(NO_RUN, "/shop/graphql", origin=Origin(shared.url), additional_headers=headers)["payload"]
-
-
-@pytest.mark.parametrize("kind", ["materialization", "check", "observation"])
-def test_who_only_looks_reports_nothing(kind: str, shared: Webserver) -> None:
-    path = f"/shop/report_asset_{kind}/a?check_name=x&passed=true"
-    asked = shared.ask("POST", path, json={"check_name": "x", "passed": True}, auth=shared.auth)
-    assert (asked.status_code, "Not authorized" in asked.text) == (401, True)
 
 
 def test_the_password_is_in_no_command_and_no_output(shared: Webserver) -> None:

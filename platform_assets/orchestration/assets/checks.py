@@ -296,7 +296,6 @@ def days_left(
 
     Args:
         days: with what keeps each, by table, inputs first; at least one.
-        held: details of held days.
         stops: why circuits are open that stopped some of the days; shown first.
     """
     reasons = [(table, day, why) for table, of_table in days.items() for day, why in sorted(of_table.items())]

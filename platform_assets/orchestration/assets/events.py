@@ -29,9 +29,6 @@ _STORY = ("warned", "changed", "why", "inputs")
 _READ = ("days_read", "files_read")
 """Figures about the work, not about the rows."""
 
-_SHOWN_IN_PLACE = 999
-"""Longest Markdown that Dagster shows in place, in characters; longer text is hidden behind a link."""
-
 _MAIL = re.compile(r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}")
 """Addresses that Dagster takes for an owner."""
 
@@ -136,19 +133,9 @@ def describe_change(change: DayChange) -> str:
         for name in moved:
             before, after = change.sums_before[name], change.sums_after[name]
             lines.append(f"| {name} | {before:,} | {after:,} | {after - before:+,} |")
-        lines = _in_place(lines)
     elif change.sums_before:
         lines += ["", "No sum moved."]
     return "\n".join(lines)
-
-
-def _in_place(lines: list[str]) -> list[str]:
-    """Keep as many lines as Dagster shows without a click, and say how many are left out."""
-    kept = list(lines)
-    while len("\n".join(kept)) > _SHOWN_IN_PLACE - 40:
-        kept.pop()
-    left = len(lines) - len(kept)
-    return [*kept, "", f"and {left:,} more sums that moved."] if left else kept
 
 
 def describe_table(contract: Contract) -> str:

@@ -106,9 +106,6 @@ class Chart:
     """One series by day.
 
     Args:
-        title: what the chart shows.
-        unit: of the values.
-        values: by day.
         marked: the day that the chart is about, the last one it shows.
         usual: smallest and greatest usual value, of days for which one can say.
     """

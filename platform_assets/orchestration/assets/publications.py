@@ -94,7 +94,6 @@ class Shown:
 
     Args:
         cursor: how far that is.
-        days: how many over all tables.
         failed: events that Dagster refused, each with its reason; the others are reported.
         more: whether there was no time for the rest.
     """

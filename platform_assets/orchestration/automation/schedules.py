@@ -7,18 +7,18 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from typing import Any
 
 import dagster as dg
 
 from platform_assets.engine.moves import keys_on_two_days
-from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.platform import Author
 from platform_assets.errors import PlatformError
 from platform_assets.operations.lineage.held_days import HeldDay
 from platform_assets.operations.maintenance import Maintenance, maintain, plan_maintenance
 from platform_assets.operations.outbox import deliver
-from platform_assets.orchestration.assets.checks import checks_of_held, days_left, good_days
+from platform_assets.orchestration.assets.checks import checks_of_held, days_left
 from platform_assets.orchestration.assets.events import markdown, plain
 from platform_assets.orchestration.assets.publications import (
     Shown,
@@ -37,7 +37,7 @@ from platform_assets.orchestration.automation.refresh_requests import (
     unfinished_refreshes,
     unfinished_runs,
 )
-from platform_assets.orchestration.instance.events import correct_backfills, plan_days
+from platform_assets.orchestration.instance.events import plan_days
 from platform_assets.orchestration.instance.launcher import TABLES_POOL
 from platform_assets.orchestration.jobs import log_checks, log_freshness, refresh_job
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
@@ -49,9 +49,6 @@ _EVERY_S = 30
 
 _SHOWING_S = 30.0
 """A tick has a minute; what a slow storage leaves waits for the next one."""
-
-_LOOKED_BACK = timedelta(days=7)
-"""Backfills that were begun earlier are not corrected any more."""
 
 
 @dg.op(description="Show days as failed that are held without a run of Dagster: it starts no Spark session.")
@@ -114,7 +111,7 @@ def show_published_elsewhere(
     context: dg.SensorEvaluationContext, platform: PlatformResource
 ) -> dg.RunRequest | dg.SkipReason:
     """Report every published or healed day with its checks, each once; request a run for the held ones."""
-    instance, asked, corrected = context.instance, None, 0
+    instance, asked = context.instance, None
     with platform.open() as opened:
         shown = show_since_last(instance, opened, _SHOWING_S)
         healed = Shown(shown.cursor)
@@ -123,9 +120,6 @@ def show_published_elsewhere(
             if not unfinished_refreshes(instance):
                 healed = show(instance, healed_and_not_shown(instance, opened, shown.cursor), shown.cursor, _SHOWING_S)
             asked = request_held_days(instance, held_and_not_shown(instance, opened))
-            corrected = correct_backfills(
-                instance, datetime.now(UTC) - _LOOKED_BACK, lambda key, days: _good_days(opened, key, days)
-            )
     failed = (*shown.failed, *healed.failed)
     for event in failed:
         context.log.error(f"Dagster does not take {event}")
@@ -135,8 +129,6 @@ def show_published_elsewhere(
         parts.append(f"days published without Dagster, {shown.days:,} over all tables{rest}")
     if healed.days:
         parts.append(f"days that are held no more, {healed.days:,} over all tables")
-    if corrected:
-        parts.append(f"good days of {counted(corrected, 'failed backfill')}")
     if failed:
         parts.append(f"Dagster did not take {counted(len(failed), 'event')}, see the tick's log")
     message = f"shown now: {'; '.join(parts)}" if parts else "nothing was published without Dagster"
@@ -144,15 +136,6 @@ def show_published_elsewhere(
         return dg.SkipReason(message)
     context.log.info(f"{message}; {asked.tags[WHY_TAG]}, a run shows them")
     return asked
-
-
-def _good_days(platform: Platform, key: dg.AssetKey, failed: set[str]) -> list[str]:
-    """Return those of some partitions that are what they should be; none of an asset that is no table."""
-    table = key.path[-1]
-    if table not in platform.catalogue.names:
-        return []
-    days = [day for day in platform.calendar.days() if str(day) in failed]
-    return [*map(str, good_days(platform, platform.catalogue[table], days))]
 
 
 _DOES: dict[Task, str] = {

@@ -1,8 +1,7 @@
 """Read and write what Dagster's public calls do not reach: some of its events and states, and errors without a trace.
 
 Dagster 1.13 has no public names for a check result about a day's materialization, for taking back what a run was to
-check, for the days that a run of a job was to make, for marks on a run's page, for which days have failed, and for
-correcting a backfill that ended.
+check, for the days that a run of a job was to make, for marks on a run's page, and for which days have failed.
 
 Dagster prints the stack trace of any error of a step or tick, which does not help with a held day. It leaves the trace
 out only for errors that carry their own description, as errors from its other processes do.
@@ -11,9 +10,9 @@ out only for errors that carry their own description, as errors from its other p
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import date, datetime
+from datetime import date
 
 import dagster as dg
 from dagster._core.definitions.asset_checks.asset_check_evaluation import (
@@ -21,7 +20,6 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 )
 from dagster._core.errors import DagsterUserCodeProcessError
 from dagster._core.events import AssetMaterializationPlannedData, EngineEventData
-from dagster._core.execution.backfill import BulkActionsFilter, BulkActionStatus
 from dagster._core.instance.utils import RUNLESS_RUN_ID
 from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable
 from dagster._core.storage.event_log.sql_event_log import SqlEventLogStorage
@@ -36,9 +34,6 @@ from platform_assets.errors import PlatformError, users_line
 Target = AssetCheckEvaluationTargetMaterializationData
 Event = dg.AssetMaterialization | dg.AssetCheckEvaluation
 StepContext = dg.OpExecutionContext | dg.AssetExecutionContext
-
-_MOST_BACKFILLS = 20
-"""Failed backfills that are looked at, the newest."""
 
 
 def report_anew(instance: dg.DagsterInstance, event: Event) -> None:
@@ -138,38 +133,6 @@ def failed_days(
     failed = now.deserialize_failed_partition_subsets(partitions)
     at_work = now.deserialize_in_progress_partition_subsets(partitions)
     return set(failed.get_partition_keys()), set(at_work.get_partition_keys())
-
-
-def correct_backfills(
-    instance: dg.DagsterInstance, since: datetime, good_of: Callable[[dg.AssetKey, set[str]], Collection[str]]
-) -> int:
-    """Count good days of failed backfills as done, and end a backfill well if no other is left; return how many.
-
-    A run that Dagster gave up before it began fails all its days, also those that are what they should be; and Dagster
-    looks at no backfill again that ended.
-
-    Args:
-        since: when the oldest backfill was begun that is looked at.
-        good_of: returns which partitions of an asset are what they should be.
-    """
-    corrected = 0
-    recent = BulkActionsFilter(statuses=[BulkActionStatus.COMPLETED_FAILED], created_after=since)
-    for backfill in instance.get_backfills(filters=recent, limit=_MOST_BACKFILLS):
-        if (data := backfill.asset_backfill_data) is None:
-            continue
-        failed = data.failed_and_downstream_subset
-        good = {
-            key: subset.empty_subset().with_partition_keys(good_of(key, set(subset.get_partition_keys())))
-            for key, subset in failed.partitions_subsets_by_asset_key.items()
-        }
-        done = failed._replace(partitions_subsets_by_asset_key=good, non_partitioned_asset_keys=set())
-        if not done.is_empty:
-            left = failed - done
-            data = data._replace(materialized_subset=data.materialized_subset | done, failed_and_downstream_subset=left)
-            status = BulkActionStatus.COMPLETED_SUCCESS if left.is_empty else backfill.status
-            instance.update_backfill(backfill._replace(asset_backfill_data=data, status=status))
-            corrected += 1
-    return corrected
 
 
 class ExpectedError(DagsterUserCodeProcessError):

@@ -63,7 +63,7 @@ class LocalEventLog(SqliteEventLogStorage):
     """
 
     def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
-        self._engines: OrderedDict[str, tuple[Engine, tuple[int, int]]] = OrderedDict()
+        self._engines: OrderedDict[str, Engine] = OrderedDict()
         self._tables: set[str] = set()
         self._watcher: SqlPollingEventWatcher | None = None
         super().__init__(base_dir, inst_data)
@@ -74,32 +74,17 @@ class LocalEventLog(SqliteEventLogStorage):
             yield connection
 
     def _engine(self, shard: str) -> Engine:
-        """Return the engine of one file, and close the least recently used ones.
-
-        A file that was removed or replaced is opened again: writes into a removed one would be lost
-        without an error.
-        """
-        engine, file = self._engines.pop(shard, (None, None))
-        if engine is not None and file != self._file(shard):
-            engine.dispose()
-            self._tables.clear()
-            engine = None
+        """Return the engine of one file, and close the least recently used ones."""
+        engine = self._engines.pop(shard, None)
         if engine is None:
             engine = create_engine(self.conn_string_for_shard(shard), pool_size=1, connect_args={"timeout": _WAIT_S})
             event.listen(engine, "connect", _do_not_wait_for_the_disk)
             self._initdb(engine)
-        self._engines[shard] = engine, self._file(shard)
+        self._engines[shard] = engine
         while len(self._engines) > _KEPT:
-            _, (oldest, _) = self._engines.popitem(last=False)
+            _, oldest = self._engines.popitem(last=False)
             oldest.dispose()
         return engine
-
-    def _file(self, shard: str) -> tuple[int, int]:
-        try:
-            file = Path(self.path_for_shard(shard)).stat()
-        except FileNotFoundError:
-            return 0, 0
-        return file.st_dev, file.st_ino
 
     def has_table(self, table_name: str) -> bool:
         """Return whether a table is there; Dagster asks at every event, and tables stay."""
@@ -132,7 +117,7 @@ class LocalEventLog(SqliteEventLogStorage):
 
     def _close(self) -> None:
         with self._db_lock:
-            for engine, _ in self._engines.values():
+            for engine in self._engines.values():
                 engine.dispose()
             self._engines.clear()
             self._tables.clear()
