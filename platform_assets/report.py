@@ -86,7 +86,6 @@ class Table:
 
     Args:
         title: above it; in Markdown and on a page a heading stands there instead.
-        columns: their names.
         rows: a cell for each column; those left out at the end are empty.
         right: names of columns aligned at the right: numbers, which are never folded.
         whole: names of columns whose values are never folded.
@@ -106,7 +105,6 @@ class Facts:
     """Names or numbers, each with its lines.
 
     Args:
-        entries: each with a name.
         right: whether names are numbers, aligned at the right.
     """
 

@@ -121,11 +121,7 @@ def of_hadoop() -> dict[str, str]:
 
 
 def problems_of(conf: Mapping[str, str]) -> list[str]:
-    """Return what contradicts the values that days are computed with, by name, a phrase each.
-
-    Args:
-        conf: explicitly set values by name.
-    """
+    """Return what contradicts the values that days are computed with, by name, a phrase each."""
     fixed = {**REQUIRED, **OF_PROCESSES}
     wrong = [
         f"{name}, which has to be {fixed[name]}"

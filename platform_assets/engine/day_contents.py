@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.delta.log import live_files
@@ -62,6 +62,25 @@ def staged_at(lake: Lake, table: str, publication: str) -> Files:
         return {}
     _, files = staged_files(lake, table, publication)
     return files
+
+
+def in_other_files(
+    record: DayRecord, before: Iterable[DataFile], files: tuple[DataFile, ...], computed: str, **changes: Any
+) -> DayContent:
+    """Return what a day was, in other files, and what changed of it with them.
+
+    Args:
+        computed: the publication that computed it.
+        changes: fields that are not as recorded.
+    """
+    same = {name: getattr(record, name) for name in ("digest", "fingerprint", "rows", "figures", "warnings")}
+    return DayContent(
+        files=files,
+        base=tuple(file.path for file in before),
+        bytes=sum(file.size for file in files),
+        restores=computed,
+        **same | changes,
+    )
 
 
 def are_there(table_path: Location, files: Collection[DataFile]) -> bool:

@@ -271,17 +271,11 @@ def _compare_head(what: str, expected: Head, chain: Mapping[int, str], where: st
     findings.seen["anchor"] += 1
     if expected.is_in(chain):
         return
-    if expected.number in chain:
-        instead = f"what has that number carries {chain[expected.number] or 'no chain'}: history was rewritten since"
-    elif expected.number < max(chain, default=-1):
-        instead = "what has that number cannot be read"
-    else:
-        instead = (
-            f"they end at {max(chain)}: history was cut since" if chain else "the chain is empty: history was cut since"
-        )
+    there = f"{expected.number} carries {chain[expected.number] or 'no chain'}" if expected.number in chain else ""
     findings.fault(
         "anchor",
-        f"The {what} do not go through the expected head {expected}; {instead}.",
+        f"The {what} do not go through the expected head {expected}; "
+        f"{there or f'they end at {max(chain, default=-1)}'}: history was rewritten or cut since.",
         f"If an older {where} was not restored on purpose, nor a new one made, restore it from a backup whose chain "
         "goes through that head; else review what is there, and keep its head from now on.",
     )

@@ -276,7 +276,6 @@ class TableAudit:
     Args:
         version: up to which the log was followed.
         recorded: what the manifests say of every day, newest.
-        made_by: publication of the manifest.
         every_file: all files of releases that are kept, with their days.
     """
 

@@ -43,15 +43,9 @@ def close(platform: Platform, scope: str, author: Author) -> tuple[str, ...]:
     states = circuits(platform, tables)
     opened, overridden = states.get(scope), {state.scope for state in states.values() if state.state == "overridden"}
     if scope not in {*frozen, *overridden} and (opened is None or opened.cause is None):
-        around = (ALL, *(f"{DOMAIN}{domain.name}" for domain in platform.catalogue.domains if len(tables) == 1))
-        wider = [each for each in frozen if each in around and tables[0] in tables_of(platform, each)]
         raise PlatformError(
-            f"The circuit of {scope} is open through {wider[0]}, and not by itself."
-            if wider
-            else f"The circuit of {scope} is closed already.",
-            f"`platform-assets breaker close {wider[0]}` closes all of it; `breaker override {scope}` lets this pass."
-            if wider
-            else "`platform-assets breaker list` shows which are open.",
+            f"The circuit of {scope} is not open by itself.",
+            f"`platform-assets breaker list` shows which are open; `breaker override {scope}` lets this one pass.",
         )
     _decide(platform, "close", scope, author)
     return tables

@@ -241,25 +241,19 @@ def _refuse_needed(lake: Lake, usage: Usage, folders: Iterable[StagingFolder], w
         if needed is None:
             continue
         count, number = needed
-        needs = f"needs {count:,} of the {len(folder.files):,} files of {folder.publication} in {folder.table}."
+        stage = next((one.name for one in open_stages(lake) if one.release == number), None)
         if number == usage.kept.current:
-            raise StillNeededError(
-                f"Release {number}, the current one, {needs}",
-                "Replace the days first: what readers see is never deleted.",
-            )
-        if number in usage.kept.pinned:
-            if stage := next((one.name for one in open_stages(lake) if one.release == number), None):
-                raise StillNeededError(
-                    f"Release {number}, which lies under the open stage {stage}, {needs}", ends_of(lake, stage)
-                )
-            raise StillNeededError(
-                f"Release {number}, which is pinned, {needs}", f"Take the pin of release {number} away first."
-            )
-        until = released_at(lake, number + 1)[-1][1] + window
-        raise StillNeededError(
-            f"Release {number}, which is inside the rollback window until {until:%Y-%m-%d %H:%M} UTC at least, {needs}",
-            "Wait until then, or shorten `rollback_window_days` for all releases.",
-        )
+            what, todo = "the current one", "Replace the days first: what readers see is never deleted."
+        elif number in usage.kept.pinned and stage:
+            what, todo = f"which lies under the open stage {stage}", ends_of(lake, stage)
+        elif number in usage.kept.pinned:
+            what, todo = "which is pinned", f"Take the pin of release {number} away first."
+        else:
+            until = released_at(lake, number + 1)[-1][1] + window
+            what = f"which is inside the rollback window until {until:%Y-%m-%d %H:%M} UTC at least"
+            todo = "Wait until then, or shorten `rollback_window_days` for all releases."
+        files = f"{count:,} of the {len(folder.files):,} files of {folder.publication} in {folder.table}"
+        raise StillNeededError(f"Release {number}, {what}, needs {files}.", todo)
 
 
 def _kept_now(lake: Lake, kept: RetainedReleases, pins: Pins, cut: Cut) -> RetainedReleases:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TYPE_CHECKING
 
-from platform_assets.engine.day_contents import AHEAD, staged_at
+from platform_assets.engine.day_contents import AHEAD, in_other_files, staged_at
 from platform_assets.engine.erasures import made, newest, standing
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import new_stage, publish_changes
@@ -50,7 +50,7 @@ from platform_assets.progress import OnProgress, meanwhile, no_progress
 from platform_assets.quality.findings import FELL_FROM, LAG
 from platform_assets.records.differences import Digest
 from platform_assets.records.history import DayRecord
-from platform_assets.records.manifest import DataFile, DayContent, Erasure, TableChange, new_publication
+from platform_assets.records.manifest import DataFile, Erasure, TableChange, new_publication
 from platform_assets.secret import installation_secret, name_of
 
 if TYPE_CHECKING:
@@ -274,16 +274,14 @@ def without_rows(
             )
     computed = computed_by(lake, table, {day: records[day].publication for day in hits})
     contents = {
-        day: DayContent(
-            files=files[day],
-            base=tuple(file.path for file in live[day]),
+        day: in_other_files(
+            records[day],
+            live[day],
+            files[day],
+            computed[day],
             digest=str(left.get(day, Digest())),
-            fingerprint=records[day].fingerprint,
             rows=left.get(day, Digest()).rows,
-            bytes=sum(file.size for file in files[day]),
             figures=_figures(records[day], out, day),
-            warnings=records[day].warnings,
-            restores=computed[day],
         )
         for day in sorted(hits)
     }

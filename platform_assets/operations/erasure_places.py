@@ -58,7 +58,6 @@ class Request:
     """A request to erase a key.
 
     Args:
-        table: one that has the key.
         also: other tables, each with the field that has the same value there.
     """
 
@@ -162,16 +161,12 @@ def refuse_named_value(where: Reach, request: Request, author: Author) -> None:
     values = {*request.key.values(), *(value for place in where.places for value in place.values.values())}
     # No \b: a value may begin and end with signs, as +49 30 901820 does. 0042 is 42, too.
     signs = [re.compile(rf"(?<!\w)0*{re.escape(_plain(value))}(?!\w)") for value in values]
-    if any(sign.search(_plain(author.why)) for sign in signs):
-        raise PlatformError(
-            "The reason names the value that is to be erased, and would be kept for ever.",
-            "Name a request or a ticket instead.",
-        )
-    if any(sign.search(_plain(author.who)) for sign in signs):
-        raise PlatformError(
-            "The name of who decides has the value that is to be erased, and would be kept for ever.",
-            "Name another one with --by: an office, or a role.",
-        )
+    for what, text, instead in (("reason", author.why, "a ticket"), ("author", author.who, "a role, with --by,")):
+        if any(sign.search(_plain(text)) for sign in signs):
+            raise PlatformError(
+                f"The {what} names the value that is to be erased, and would be kept for ever.",
+                f"Name {instead} instead.",
+            )
 
 
 def _plain(text: str) -> str:

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from platform_assets.contracts.rules import quarantine_table
-from platform_assets.engine.day_contents import files_at, staged_at
+from platform_assets.engine.day_contents import files_at, in_other_files, staged_at
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import Met, Rest, new_stage, publish_rest, replaced
 from platform_assets.engine.snapshot import LakeSnapshot
@@ -40,8 +40,7 @@ from platform_assets.planning.retention import (
 from platform_assets.planning.steps import bytes_among, whole_parts_of
 from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
 from platform_assets.records.differences import Digest
-from platform_assets.records.history import DayRecord
-from platform_assets.records.manifest import DataFile, DayContent, TableChange
+from platform_assets.records.manifest import DataFile, TableChange
 from platform_assets.records.raw_rows import TOMBSTONE, WITHDRAWAL
 
 if TYPE_CHECKING:
@@ -231,26 +230,13 @@ def _compact(
             day for day in days if day.day in records and records[day.day].digest == str(digests.get(day.day, Digest()))
         ]
         computed = computed_by(platform.lake, table, {day.day: records[day.day].publication for day in equal})
-        contents = {day.day: _content(records[day.day], day, files[day.day], computed[day.day]) for day in equal}
+        contents = {
+            day.day: in_other_files(records[day.day], day.files, files[day.day], computed[day.day]) for day in equal
+        }
         change = TableChange(table=table, schema_string=schema_string, days=contents)
         failpoint("compact.counted")
         met = _publish(LakeSnapshot(platform, now), publication, change, author)
         return [day.day for day in days if day.day not in contents], met
-
-
-def _content(record: DayRecord, day: ToCompact, files: tuple[DataFile, ...], computed: str) -> DayContent:
-    """Return what the day was, in other files."""
-    return DayContent(
-        files=files,
-        base=tuple(file.path for file in day.files),
-        digest=record.digest,
-        fingerprint=record.fingerprint,
-        rows=record.rows,
-        bytes=sum(file.size for file in files),
-        figures=record.figures,
-        warnings=record.warnings,
-        restores=computed,
-    )
 
 
 def _publish(snapshot: LakeSnapshot, publication: str, change: TableChange, author: Author) -> tuple[date, ...]:

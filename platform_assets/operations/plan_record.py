@@ -192,37 +192,30 @@ def _names_in(files: Iterable[str]) -> tuple[str, ...]:
 
 def find_record(lake: Lake, name: str) -> BackfillRecord | None:
     """Return what became of a backfill; None if it was never begun."""
+    file = _file(lake, name)
+    cause: Exception | None = None
     try:
-        content = _file(lake, name).read()
-    except OSError as error:
-        raise RecordError(
-            f"The record of the plan {name} cannot be read: {_file(lake, name)}: {error.strerror or error}.",
-            "Make it readable to this user, or take it from a backup.",
-        ) from error
-    if content is None:
-        return None
-    try:
-        record = BackfillRecord.model_validate_json(content)
-    except ValidationError as error:
-        first, *more = error.errors()
-        if all(one["type"] == "extra_forbidden" for one in (first, *more)):
-            raise RecordError(
-                f"The record of the plan {name} is of a newer version of the platform: {_file(lake, name)} has the "
-                f"field {'.'.join(map(str, first['loc']))}, which this one does not know.",
-                "Work on this plan with the version that began it, or a newer one.",
-            ) from error
-        raise RecordError(
-            f"The record of the plan {name} is damaged: {_file(lake, name)}, "
-            f"{'.'.join(map(str, first['loc'])) or 'the document'}: {first['msg']}.",
-            f"Put a copy of it back, if you have one; backups of the lake have none. Else drop what was staged with "
-            f"`platform-assets stage drop plan-{name}`, remove that file, and apply the plan again.",
-        ) from error
-    if record.name != name:
-        raise RecordError(
-            f"The record of the plan {name} belongs to {record.name}: {_file(lake, name)} was copied.",
-            "Remove that file, or take it from a backup.",
-        )
-    return record
+        content = file.read()
+        record = None if content is None else BackfillRecord.model_validate_json(content)
+        if record is None or record.name == name:
+            return record
+        why = f"it belongs to {record.name}"
+    except (OSError, ValidationError) as error:
+        why, cause = why_unreadable(error), error
+    raise RecordError(
+        f"The record of the plan {name} cannot be read: {file}: {why}.",
+        "Put a copy of it back, or read it with the version of the platform that wrote it; backups of the lake have "
+        f"none. Else drop what was staged with `platform-assets stage drop plan-{name}`, remove that file, and apply "
+        "the plan again.",
+    ) from cause
+
+
+def why_unreadable(error: OSError | ValidationError) -> str:
+    """Return in a few words why a document cannot be read."""
+    if isinstance(error, OSError):
+        return str(error.strerror or error)
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc'])) or 'the document'}: {first['msg']}"
 
 
 def read_record(lake: Lake, name: str) -> BackfillRecord:
@@ -330,12 +323,6 @@ def dropped_by(lake: Lake, stage: str) -> str:
     if _is_surely_of_a_plan(lake, stage):
         return f"`platform-assets plan cancel {stage.removeprefix(STAGE)}`"
     return f"`platform-assets stage drop {stage}`"
-
-
-def made_anew_by(lake: Lake, stage: str) -> str:
-    """Return how to drop and rebuild an unusable stage, in words that follow `with`."""
-    again = "apply the plan again" if _is_surely_of_a_plan(lake, stage) else "compute it again"
-    return f"{dropped_by(lake, stage)} and {again}"
 
 
 def filled_by(lake: Lake, stage: str) -> str:

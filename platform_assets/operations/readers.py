@@ -34,12 +34,10 @@ def read(
     """Read a table as readers see it.
 
     Args:
-        table: `<layer>.<table>`.
         days: only this day, or only these; all by default.
         release: number of a release, or a release resolved once for several tables; the current one by default.
         engine: what to return: a `pyarrow.Table`, a Polars or pandas frame, a DuckDB relation, or a Spark frame of
             the active session.
-        settings: where the lake is.
         declared: tables that contracts declare, to distinguish a misspelt name from one never published.
 
     Raises:

@@ -60,9 +60,7 @@ class Side:
     Args:
         types: of its columns, by name, the day included.
         rows: gives a frame of some days.
-        contract: of its table; None for a golden copy.
         contents: digest of every day in all columns, where these are known without reading the days.
-        snapshot: that has the table; None for a golden copy.
     """
 
     name: str
@@ -95,7 +93,6 @@ def reconcile(
         sides: left and right: a table, followed by `@RELEASE` or `@stage:NAME` unless the present release is meant, or
             the place of a golden copy.
         by: compare sums by these columns instead of rows by their key; `event_date` alone for the sums of each day.
-        drill: name the keys that differ.
         most: keys of each kind to name.
     """
     copies = [side for side in sides if not TABLE_SIDE.fullmatch(side)]

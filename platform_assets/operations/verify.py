@@ -54,7 +54,6 @@ class Verified:
 
     Args:
         reason: what differs, or why it cannot be verified; empty if it is equal.
-        expected: digest that was published.
         actual: digest of what differs from it; None if it is equal or was not computed.
         examples: the first keys that differ, and in which columns, sensitive values masked.
     """

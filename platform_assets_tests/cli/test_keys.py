@@ -117,9 +117,9 @@ def test_a_record_that_cannot_be_read_hides_no_other(run: Run, state: Path) -> N
     assert said.code == 1, said.err
     out = said.words
     assert "good cancelled" in out
-    assert "The record of the plan torn is damaged" in out
+    assert "The record of the plan torn cannot be read" in out
     assert "stage drop plan-torn" in out
-    assert "newer is of a newer version of the platform" in out
+    assert "The record of the plan newer cannot be read" in out
     assert "waves" in out
     good, *damaged = run("plan", "status", "--json").json
     assert good["name"] == "good"

@@ -224,7 +224,7 @@ def test_why_shows_the_chain_and_what_differs(run, products):
     assert "delivered since" not in told, "of which nobody wrote down a file"
     path = arrive(products, "more.csv", 7)
     told = run("why", SILVER, "2017-01-02", "--diff").out
-    assert f"input {RAW} 2017-01-02: was 0 rows, is 7 rows\n  delivered since {path} (7 rows in all)" in told
+    assert f"input {RAW} 2017-01-02: was 0 rows, is 7 rows\ndelivered since {path} (7 rows in all)" in told
 
 
 def test_why_of_a_day_never_computed_says_what_it_lacks(run, products):

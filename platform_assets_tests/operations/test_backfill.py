@@ -189,7 +189,7 @@ def test_what_others_publish_meanwhile_is_held_against_the_gates_before_anybody_
             assert shop.world.digests() == before, "readers see nothing of it"
         events = [event.what for event in read_record(platform.lake, "discount").events]
         [overtaken] = [what for what in events if "overtaken" in what]
-        assert overtaken.endswith(f"(recompute: a late sale): {GOLD} {nth(3)}")
+        assert overtaken.endswith(f"overtaken since it was staged: {GOLD} {nth(3)}")
         assert events.index(overtaken) < len(events) - 1, "it is told before the gate that it fails"
         gates = [{"table": GOLD, "metric": "sum", "column": "paid", "tolerance_percent": 1000}]
         assert shop.apply(platform, plan(gates=gates)).state == "published"

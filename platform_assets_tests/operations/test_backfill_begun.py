@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -26,7 +25,6 @@ from platform_assets.operations.plan_record import (
     find_record,
     is_paused,
     read_record,
-    write_record,
 )
 from platform_assets.operations.stages.stages import drop_stage
 from platform_assets.planning.backfill.backfill import Backfill
@@ -37,12 +35,12 @@ from platform_assets_tests.support.days_on_paper import (
     DAYS,
     RAW,
     SILVER,
+    begun,
     correct,
     digest,
     opened,
     plan,
     publish,
-    publish_all,
     put_back,
     stage,
 )
@@ -51,20 +49,6 @@ from platform_assets_tests.support.places import on_disk
 
 AUTHOR = Author("apply", "a plan", "ada")
 BOB = Author("", "looked again", "bob")
-
-
-@pytest.fixture
-def platform(tmp_path: Path) -> Iterator[Platform]:
-    with opened(tmp_path / "state") as platform:
-        publish_all(platform)
-        yield platform
-
-
-def begun(platform: Platform, file: PlanFile, as_hash: str | None = None) -> None:
-    """A plan that has staged all of its days, and was interrupted then."""
-    backfill = explain(platform, file)
-    write_record(platform.lake, BackfillRecord.new(backfill).model_copy(update={"hash": as_hash or backfill.hash}))
-    stage(platform, f"plan-{file.name}", {one.table: dict.fromkeys(one.days, ()) for one in backfill.plan.steps})
 
 
 def forgotten(platform: Platform) -> BackfillRecord:
@@ -78,7 +62,7 @@ def forgotten(platform: Platform) -> BackfillRecord:
 
 def test_a_plan_that_is_applied_again_without_its_record_publishes_no_day_of_somebody_else(platform: Platform) -> None:
     before = forgotten(platform)
-    begun(platform, plan(), before.hash)
+    begun(platform, plan(), as_hash=before.hash)
     stage(platform, "plan-mend", {SILVER: {DAYS[3]: ("asked for",)}}, "0-7-0-0-0")
     with pytest.raises(StoppedError, match="its stage holds 1 day outside the plan"):
         apply(platform, no_session, plan(), AUTHOR)

@@ -90,8 +90,6 @@ def test_late_rows_that_are_approved_beside_a_plan_of_their_silver_are_in_what_i
         assert shop.world.digests()[GOLD] == before, "readers see nothing of the plan"
         record = shop.apply(platform, file)
         [told] = overtaken(platform)
-        assert "by bob in release " in told
-        assert "the till was offline" in told
         assert f"{SILVER} {THIRD}" in told
         assert f"{GOLD} {THIRD}" in told
         assert seen(shop, platform) == right(with_late=True)
@@ -139,7 +137,6 @@ def test_a_held_day_that_is_accepted_beside_a_plan_is_what_the_plan_makes_of_it_
     with importable(shop.home), shop.world.open() as platform:
         assert shop.apply(platform, file).state == "published"
         [told] = overtaken(platform)
-        assert "by bob in release " in told
         assert f"{GOLD} {nth(2)}" in told
         assert seen(shop, platform) == right(with_late=False)
         assert not [hold for hold in platform.ledger.holds() if hold.table == GOLD]

@@ -132,7 +132,7 @@ def test_a_reason_that_names_the_value_is_refused_without_it(value: str, reason:
     with pytest.raises(PlatformError, match=r"^The reason names the value") as caught:
         refuse_named_value(found, request, Author("erase", reason, "zoe"))
     assert value not in str(caught.value)
-    with pytest.raises(PlatformError, match=r"^The name of who decides has the value"):
+    with pytest.raises(PlatformError, match=r"^The author names the value"):
         refuse_named_value(found, request, Author("erase", "request 17", reason))
     refuse_named_value(found, request, Author("erase", "request 421", "data protection, desk 421"))
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from sqlalchemy.exc import OperationalError
@@ -55,13 +56,6 @@ from platform_assets_tests.support.days_on_paper import (
 from platform_assets_tests.support.history import DAILY, TILLS
 from platform_assets_tests.support.meanwhile import once_at
 from platform_assets_tests.support.shelf import in_process, killed
-
-
-@pytest.fixture
-def platform(tmp_path: Path) -> Iterator[Platform]:
-    with opened(tmp_path / "state") as found:
-        publish_all(found)
-        yield found
 
 
 def corrected_and_put_back(platform: Platform) -> None:
@@ -321,25 +315,36 @@ def put_back_in(state: Path, publication: str) -> None:
         put_back(platform, publication)
 
 
-@pytest.mark.parametrize("again", [False, True], ids=["somebody else is next", "the same rollback again"])
+@pytest.mark.parametrize(
+    ("where", "point", "fails", "with_error"),
+    [
+        (publishing, "publish.before_release", full_disk, InterruptedPublicationError),
+        (indexing, "ledger.recording", gone_server, LedgerError),
+    ],
+    ids=["a full disk between the table's commit and the release", "a lost ledger after the release"],
+)
 def test_a_rollback_that_failed_half_way_is_finished_by_the_next_and_undone_by_no_tick(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: bool
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    where: ModuleType,
+    point: str,
+    fails: Callable[[], None],
+    with_error: type[Exception],
 ) -> None:
-    """A full disk, or a lost database session, between the table's commit and the release."""
+    """Somebody else is next, or the same rollback is made again, which is refused as already done."""
     bad = corrected(tmp_path / "state")
-    with opened(tmp_path / "state") as platform:
-        once_at(monkeypatch, publishing, "publish.before_release", full_disk)
-        with pytest.raises(InterruptedPublicationError):
+    with opened(tmp_path / "state") as platform, opened(tmp_path / "state") as run_at_work:
+        once_at(monkeypatch, where, point, fails)
+        with pytest.raises(with_error):
             put_back(platform, bad)
-        assert platform.ledger.holds() == (), "readers see what was there, and it is not refused yet"
+        run_at_work.current_release()  # as every step of a run asks for it
     with opened(tmp_path / "state") as platform:
         platform.settle()
-        assert digest(platform) == GOOD, "the next publisher has finished it"
-        if again:
-            with suppress(PlatformError):  # refused as already done
+        for _ in range(2):
+            assert digest(platform) == GOOD, "readers see it"
+            assert taken(platform) == {}, "no tick undoes it"
+            with suppress(PlatformError):
                 put_back(platform, bad)
-        assert taken(platform) == {}, "no tick undoes it"
-        assert digest(platform) == GOOD
 
 
 def test_a_rollback_that_failed_before_its_first_commit_leaves_what_an_earlier_one_refused(
@@ -354,21 +359,6 @@ def test_a_rollback_that_failed_before_its_first_commit_leaves_what_an_earlier_o
             put_back(platform, undone)
         assert platform.ledger.holds() == held != ()
         assert taken(platform) == {}
-
-
-def test_a_rollback_that_could_not_be_indexed_is_undone_by_no_tick(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The ledger's server is gone for a moment after the release; a run that is at work indexes it a moment later."""
-    bad = corrected(tmp_path / "state")
-    with opened(tmp_path / "state") as platform, opened(tmp_path / "state") as run_at_work:
-        once_at(monkeypatch, indexing, "ledger.recording", gone_server)
-        with pytest.raises(LedgerError):
-            put_back(platform, bad)
-        run_at_work.current_release()  # as every step of a run asks for it
-    with opened(tmp_path / "state") as platform:
-        assert digest(platform) == GOOD, "readers see it"
-        assert taken(platform) == {}, "no tick undoes it"
 
 
 def test_a_rollback_beside_a_rebuild_of_the_ledger_is_undone_by_no_tick(

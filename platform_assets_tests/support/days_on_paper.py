@@ -18,7 +18,9 @@ from platform_assets.engine.snapshot import LakeSnapshot, OpenStage
 from platform_assets.engine.state.planner import plan_steps
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import publication_of
+from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.opening import open_platform
+from platform_assets.operations.plan_record import BackfillRecord, write_record
 from platform_assets.operations.rollback import rollback
 from platform_assets.operations.rollback_choice import chosen_publications
 from platform_assets.operations.stages.store import write_stage
@@ -177,6 +179,14 @@ def stage(platform: Platform, name: str, reasons: Mapping[str, Mapping[date, Rea
         reasons=reasons,
     )
     write_stage(platform.lake, trial)
+
+
+def begun(platform: Platform, file: PlanFile, *tables: str, digest: str = STAGED, as_hash: str | None = None) -> None:
+    """A plan that has staged all of its days, or those of some tables, and was interrupted then."""
+    backfill = explain(platform, file)
+    write_record(platform.lake, BackfillRecord.new(backfill).model_copy(update={"hash": as_hash or backfill.hash}))
+    steps = [step for step in backfill.plan.steps if step.table in tables or not tables]
+    stage(platform, f"plan-{file.name}", {step.table: dict.fromkeys(step.days, ()) for step in steps}, digest)
 
 
 def _change(now: LakeSnapshot, table: str, days: Iterable[date], digest: str) -> TableChange:

@@ -34,7 +34,7 @@ from platform_assets.lakehouse.layout import GIVEN_NAME
 from platform_assets.operations.backfill.explain import approve as approved
 from platform_assets.operations.backfill.explain import explain as explained
 from platform_assets.operations.backfill.explain import unmatched_keys
-from platform_assets.operations.backfill.files import new_plan, parse_plan, plan_at, refuse_namesake, said_besides
+from platform_assets.operations.backfill.files import new_plan, parse_plan, plan_at
 from platform_assets.operations.backfill.report import record_report
 from platform_assets.operations.backfill.sitting import is_at_work, waits_for, waits_to_begin
 from platform_assets.operations.backfill.standing import backfill_report, record_json, standing, standing_of
@@ -111,7 +111,6 @@ def explain(
 ) -> Report:
     """Show what a plan would do, and start nothing: days with their reasons, order, price, obstacles, hash."""
     with opened_platform() as platform, plan_at(file) as plan:
-        refuse_namesake(platform.lake, plan, file)
         backfill = explained(platform, plan)
     done = backfill_report(backfill, None if html or markdown else file)
     if html is not None:
@@ -141,7 +140,6 @@ def approve(
 ) -> Report:
     """Write down that you approve a plan as it was explained; another file, other days or other code need it anew."""
     with opened_platform() as platform, plan_at(file) as plan:
-        refuse_namesake(platform.lake, plan, file)
         consent = approved(platform, plan, hash, author).consent
     missing = consent.needed - len(consent.given)
     more = f", so {missing} more by other people" if missing > 0 else ""
@@ -224,7 +222,6 @@ def status(
             data: list[dict[str, Any]] = [record_json(record) | {"waits": waits[record.name]} for record in records]
             data += [{"damaged": error.what, "do": error.todo} for error in damaged]
             return Report(_records_parts(records, waits, damaged), data, bool(damaged))
-        said = ""
         if name not in backfill_names(platform.lake) and Path(name).is_file():
             with plan_at(Path(name)) as plan:
                 unbegun = None if plan.name in backfill_names(platform.lake) else explained(platform, plan)
@@ -235,12 +232,11 @@ def status(
                 keeps = keeps or ("Nothing keeps it: `platform-assets plan apply FILE`.",)
                 parts = (Note("", "  ", sentence) for sentence in keeps)
                 return Report([Note("bold", plan.name, f"not begun: {what}"), *parts], [unbegun_json])
-            said = said_besides(read_record(platform.lake, plan.name), plan, Path(name))
             name = plan.name
         if watch:
             _watch(platform, name)
         record = read_record(platform.lake, name)
-        waiting = (*([said] if said else ()), *waits_for(platform, record))
+        waiting = waits_for(platform, record)
         now = standing_of(platform, record)
     return Report(_record_parts(record, waiting, now), [record_json(record) | {"waits": waiting}])
 

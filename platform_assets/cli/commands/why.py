@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from types import MappingProxyType
@@ -24,8 +24,8 @@ from platform_assets.operations.lineage.plan_report import cause
 from platform_assets.operations.lineage.provenance import (
     Difference,
     Explanation,
+    NewSince,
     Origin,
-    delivered_since,
     explain,
     replaced_files,
 )
@@ -59,7 +59,7 @@ class _Besides:
     warned: WarnedDay | None
     ended: EndedRollback | None
     replaced: Collection[Problem]
-    delivered: Mapping[tuple[str, date], Collection[ArrivalRecord]]
+    delivered: Sequence[ArrivalRecord]
     columns: Mapping[str, tuple[str, ...]]
 
 
@@ -76,8 +76,9 @@ def why(
         keeping = _keeping(explanation)
         held = held_days(platform, [hold for hold in platform.ledger.holds() if (hold.table, hold.day) in keeping])
         replaced = replaced_files(platform, explanation.origin) if explanation.origin else ()
-        delivered = delivered_since(platform, explanation, _SHOWN) if diff and not as_json else {}
         record = explanation.origin.days.get(explanation.day) if explanation.origin else None
+        is_asked = diff and not as_json and explanation.differences
+        delivered = NewSince(platform).changes(explanation.table, explanation.day, record).arrivals if is_asked else ()
         ended = None
         if explanation.now is not None:  # else of a raw table, which is never rolled back
             ended = rollback_of(platform, explanation.table, explanation.day, stale=bool(explanation.reasons))
@@ -167,13 +168,12 @@ def _differences_parts(explanation: Explanation, beside: _Besides) -> Iterator[P
     yield from (Note("yellow", "contract changed", str(change)) for change in explanation.changes)
     for difference in explanation.differences[:_SHOWN]:
         yield Note("yellow", "input", f"{difference.table} {difference.day}: {_rows_then_and_now(difference)}")
-        files = tuple(beside.delivered.get((difference.table, difference.day), ()))
-        for file in files[:_SHOWN]:
-            yield Note("", "  delivered since", f"{file.path} ({counted(file.taken, 'row')} in all)")
-        if len(files) > _SHOWN:
-            yield Note("", "  delivered since", f"{counted(len(files) - _SHOWN, 'more file')}")
     if len(explanation.differences) > _SHOWN:
         yield f"and {len(explanation.differences) - _SHOWN:,} more days of inputs"
+    for file in beside.delivered[:_SHOWN]:
+        yield Note("", "delivered since", f"{file.path} ({counted(file.taken, 'row')} in all)")
+    if len(beside.delivered) > _SHOWN:
+        yield Note("", "delivered since", f"{counted(len(beside.delivered) - _SHOWN, 'more file')}")
     if explanation.differences:
         day = f"{explanation.differences[0].table} {explanation.differences[0].day}"
         yield f"`platform-assets why {day}` names the files that such a day is made of now."

@@ -32,7 +32,7 @@ from platform_assets.operations.plan_record import (
     write_record,
 )
 from platform_assets.operations.rollback import Rollback, rollback
-from platform_assets.operations.rollback_choice import chosen_publications, rolled_back_already
+from platform_assets.operations.rollback_choice import chosen_publications
 from platform_assets.operations.stages.compare import Files, TableBeside, table_beside
 from platform_assets.operations.stages.stages import drop_stage
 from platform_assets.operations.stages.store import opened_stage, stage_names
@@ -152,7 +152,9 @@ def roll_back(
         before, done = rollback_of(platform, record), None
         if before and record.state == "rolled back":
             raise BackfillError(
-                f"The plan {name} {rolled_back_already(before)}", f"`platform-assets plan status {name}` shows it."
+                f"The plan {name} is rolled back already, by {before.who} in release {before.release}: {before.why}; "
+                "nothing was rolled back.",
+                f"`platform-assets plan status {name}` shows it.",
             )
         _published(platform, record)
         if before:

@@ -7,7 +7,7 @@ goes on after the last batch of days.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -17,7 +17,6 @@ from platform_assets.engine.results import StepResult
 from platform_assets.engine.snapshot import OpenStage
 from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse.releases import published
 from platform_assets.operations.backfill.explain import scope_in
 from platform_assets.operations.backfill.sitting import (
     Sitting,
@@ -38,7 +37,7 @@ from platform_assets.planning.backfill.days import RolloutStep, request_for
 from platform_assets.planning.backfill.pace import judged, nearly_spent
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.plan import Plan
-from platform_assets.planning.windows import union_reached, which
+from platform_assets.planning.windows import which
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import PublicationRecord
@@ -50,8 +49,6 @@ _KEPT_EVERY_S = 1.0
 """Often enough for a person to watch the progress, and seldom enough not to wait for the disk with every batch."""
 _FAILED = 10
 """Days that failed and are named."""
-_SHOWN = 3
-"""Publications that are named."""
 
 
 def _compute(sitting: Sitting, days: Mapping[str, frozenset[date]]) -> tuple[StepResult, ...]:
@@ -356,51 +353,18 @@ def _refuse_strangers(sitting: Sitting, stage: OpenStage) -> None:
 
 
 def _overtaken(platform: Platform, before: OpenStage, now: OpenStage) -> str:
-    """Return what was computed again since it was staged, and because of whose publications; empty for nothing."""
-    again = _again(platform, before, now)
+    """Return which days were computed again since they were staged, as others published; empty for none."""
+    again: dict[str, set[date]] = {}
+    for table in platform.catalogue.names:
+        was, becomes = before.staged.of(table), now.staged.of(table)
+        if days_of := {day for day in was.keys() | becomes.keys() if was.get(day) != becomes.get(day)}:
+            again[table] = days_of
     if not again:
         return ""
     days = sum(map(len, again.values()))
     tables = "; ".join(f"{table} {which(sorted(of_table))}" for table, of_table in again.items())
-    since = list(_since(platform, before.release, again))
-    by = ", and ".join(f"{one.who} in release {one.release} ({one.kind}: {one.why})" for one in since[:_SHOWN])
-    more = f", and {len(since) - _SHOWN:,} more" if len(since) > _SHOWN else ""
-    whose = f" by {by}{more}" if by else ""
     staged = f"overtaken since {'it was' if days == 1 else 'they were'} staged"
-    return f"computed {counted(days, 'day')} again, {staged}{whose}: {tables}"
-
-
-def _again(platform: Platform, before: OpenStage, now: OpenStage) -> dict[str, set[date]]:
-    """Return the staged days that are others now, or are no more, by table; those that came with them included."""
-    again: dict[str, set[date]] = {}
-    for table in platform.catalogue.names:
-        was, becomes = before.staged.of(table), now.staged.of(table)
-        if days := {day for day in was.keys() | becomes.keys() if was.get(day) != becomes.get(day)}:
-            again[table] = days
-    return again
-
-
-def _since(platform: Platform, release: int, again: dict[str, set[date]]) -> Iterator[PublicationRecord]:
-    """Yield what was published after a release of some days of tables, or of the days that these read, newest first."""
-    for _, name in sorted(published(platform.lake, after=release), reverse=True):
-        record = platform.ledger.publication(name)
-        if record is not None and any(_reaches(platform, record, table, days) for table, days in again.items()):
-            yield record
-
-
-def _reaches(platform: Platform, record: PublicationRecord, table: str, days: set[date]) -> bool:
-    changed: dict[str, set[date]] = {}
-    for one in record.days:
-        changed.setdefault(one.table, set()).add(platform.counted_on(one.table, one.day))
-    if days & changed.get(table, set()):
-        return True
-    return any(
-        first <= day <= last
-        for read in platform.catalogue[table].inputs
-        if read.table in changed
-        for first, last in union_reached(read.window, changed[read.table], platform.calendar)
-        for day in days
-    )
+    return f"computed {counted(days, 'day')} again, {staged}: {tables}"
 
 
 def apply(
@@ -413,9 +377,6 @@ def apply(
     place: Path | None = None,
 ) -> BackfillRecord:
     """Stage what a plan comes to, step by step and each held against its gates, and publish it in one release.
-
-    Args:
-        place: where the plan was read, so that another file of its name does not take it over.
 
     Returns:
         What became of it: published. One that was published before and not proved yet, as its file asks for, is just

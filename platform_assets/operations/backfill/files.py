@@ -23,8 +23,6 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from platform_assets.errors import PlatformError, did_you_mean
-from platform_assets.lakehouse.layout import Lake
-from platform_assets.operations.plan_record import OVER, BackfillRecord, find_record
 from platform_assets.planning.backfill.plan_file import WRITTEN_AS, MisplacedError, PlanFile
 
 _MOST_BYTES = 1 << 20
@@ -63,18 +61,14 @@ def plan_text(path: Path) -> str:
     try:
         with path.open("rb") as file:
             content = file.read(_MOST_BYTES + 1)  # what has no size may have no end either
-    except OSError as error:
-        raise PlanFileError(
-            f"{path} cannot be read: {error.strerror}.", "Name a plan file; `platform-assets plan new` writes one."
-        ) from error
-    except ValueError as error:
-        raise PlanFileError(f"{str(path)!r} can be no file: {error}.", "Name a plan file.") from error
-    if len(content) > _MOST_BYTES:
-        raise PlanFileError(f"{path} has more than {_MOST_BYTES:,} bytes.", "Name a plan file.")
-    try:
+        if len(content) > _MOST_BYTES:
+            raise ValueError(f"more than {_MOST_BYTES:,} bytes")
         return content.decode()
-    except UnicodeDecodeError as error:
-        raise PlanFileError(f"{path} is no text in UTF-8.", "Name a plan file.") from error
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise PlanFileError(
+            f"{path} cannot be read: {why}.", "Name a plan file; `platform-assets plan new` writes one."
+        ) from error
 
 
 class _KeysAsWritten(RoundTripConstructor):
@@ -335,33 +329,3 @@ def _fields_beside(loc: tuple[int | str, ...]) -> tuple[str, ...]:
         found = found.get("items", found)
         parts = schema["$defs"].get(str(found.get("$ref", "")).rpartition("/")[2], {})
     return tuple(parts.get("properties", {}))
-
-
-def refuse_namesake(lake: Lake, file: PlanFile, place: Path) -> None:
-    """Refuse a file whose name belongs to a plan that is not over, and whose own file still says something else.
-
-    A file that was edited, renamed or moved is the same plan; so is a copy that says the same.
-    """
-    record = find_record(lake, file.name)
-    if record is None or record.state in OVER or not record.place or record.file == file:
-        return
-    other = Path(record.place)
-    try:
-        said = read_plan(other)
-    except PlanFileError:  # it is gone, or no plan any more
-        return
-    if other != place.resolve() and said.name == file.name and said != file:
-        raise PlanFileError(
-            f"Two files call their plan {file.name}: {other}, which began it (it is {record.state}), and "
-            f"{place.resolve()}, which says something else.",
-            f"Give one of the two plans another `name`; if {place} is to take its place, remove the other file, or "
-            f"`platform-assets plan cancel {file.name}` first.",
-        )
-
-
-def said_besides(record: BackfillRecord, file: PlanFile, place: Path) -> str:
-    """Return a sentence if a file says another plan than the one of its name that was begun; else nothing."""
-    if record.file == file:
-        return ""
-    begun = f"the plan of this name that {record.place or 'a file'} began ({record.came_to})"
-    return f"{place} says something else than {begun}. `platform-assets plan explain {place}` shows what."

@@ -10,7 +10,6 @@ from datetime import UTC, date, datetime
 
 from platform_assets.engine.pending import list_arrivals
 from platform_assets.engine.platform import Platform
-from platform_assets.errors import PlatformError
 from platform_assets.operations.plan_record import (
     OVER,
     STAGE,
@@ -142,46 +141,25 @@ def _protected(backfill: Backfill) -> Iterator[Obstacle]:
 
 
 def _others(platform: Platform, backfill: Backfill) -> Iterator[Obstacle]:
-    """Yield plans that come to the same days, staged or not, and stages that hold some of them."""
+    """Yield plans that come to the same days, stages that hold some of them, and what of both cannot be read."""
     mine = {(step.table, day) for step in backfill.plan.steps for day in step.days}
-    own = STAGE + backfill.file.name
     records, unread = all_records(platform.lake)
-    plans = {STAGE + record.name: record for record in records if record.state not in OVER}
-    broken = {STAGE + name: error for name, error in unread.items()}
     stages, damaged = all_stages(platform.lake)
-    holding = {
-        stage.name: mine & {(table, day) for table, days in stage.staged.days.items() for day in days}
-        for stage in stages
-    }
-    for name, error in damaged.items():
-        if name == own:
-            yield Obstacle(error.what, error.todo, blocks=False)
-        elif (record := plans.get(name)) is None:
-            yield _cannot_tell(error)
-        else:
-            shared = mine & record.planned
-            comes_to = _of_the_same(shared) if shared else "none of these days"
-            what = f"{error.what} The plan {record.name}, which fills it, comes to {comes_to}."
-            yield Obstacle(what, error.todo, blocks=bool(shared))
-    for name, record in plans.items():
-        if name not in (own, *damaged) and (shared := mine & record.planned | holding.get(name, set())):
-            comes_to = f"The plan {record.name} comes to {_of_the_same(shared)}."
+    days = {STAGE + record.name: record.planned for record in records if record.state not in OVER}
+    plans = {*days, *(STAGE + name for name in unread)}
+    for stage in stages:
+        staged = {(table, day) for table, of_table in stage.staged.days.items() for day in of_table}
+        days[stage.name] = days.get(stage.name, frozenset()) | staged
+    for name, shared in ((name, mine & of_it) for name, of_it in days.items() if name != STAGE + backfill.file.name):
+        if shared and name in plans:
+            comes_to = f"The plan {name.removeprefix(STAGE)} comes to {_of_the_same(shared)}."
             yield Obstacle(comes_to, "Finish or cancel it first.", field=_DAYS)
-    for name, shared in holding.items():
-        if not shared or name in (own, *plans):
-            continue
-        has = f"The stage {name} has {_of_the_same(shared)} staged"
-        if record_error := broken.get(name):  # its plan may not be over
-            what = f"{has}, and {record_error.what[:1].lower()}{record_error.what[1:]}"
-            yield Obstacle(what, record_error.todo)
-        else:
+        elif shared:
             todo = "Whichever is published second is computed again."
-            yield Obstacle(f"{has}.", todo, blocks=False, field=_DAYS)
-    yield from (_cannot_tell(error) for name, error in broken.items() if name != own and not holding.get(name))
-
-
-def _cannot_tell(error: PlatformError) -> Obstacle:
-    return Obstacle(f"{error.what} It is unknown whether it has days of the same tables.", error.todo, blocks=False)
+            yield Obstacle(f"The stage {name} has {_of_the_same(shared)} staged.", todo, blocks=False, field=_DAYS)
+    for error in (*damaged.values(), *unread.values()):
+        what = f"{error.what} It is unknown whether it has days of the same tables."
+        yield Obstacle(what, error.todo, blocks=False)
 
 
 def _of_the_same(shared: Set[tuple[str, date]]) -> str:

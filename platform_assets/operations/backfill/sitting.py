@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.locks import begin_lock, plan_holder, plan_lock, publish_holder
 from platform_assets.operations.backfill.explain import explain
-from platform_assets.operations.backfill.files import PlacedError, refuse_namesake
+from platform_assets.operations.backfill.files import PlacedError
 from platform_assets.operations.backfill.obstacles import applied_before
 from platform_assets.operations.backfill.standing import cores_of, stage_of
 from platform_assets.operations.plan_record import (
@@ -27,11 +26,10 @@ from platform_assets.operations.plan_record import (
     is_paused,
     write_record,
 )
-from platform_assets.operations.stages.store import undeclared_days
 from platform_assets.planning.backfill.backfill import Backfill, Obstacle, approved_by
 from platform_assets.planning.backfill.pace import may_compute, seconds_left, spent
 from platform_assets.planning.backfill.plan_file import PlanFile
-from platform_assets.planning.selection import ScopeError, protected_in
+from platform_assets.planning.selection import ScopeError
 from platform_assets.planning.windows import which
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.records.decisions import PlanDecision
@@ -62,12 +60,7 @@ class StoppedError(BackfillError):
 
 @dataclass
 class Sitting:
-    """What works on a backfill, and how far it is.
-
-    Args:
-        platform: as it was at the start.
-        report: hears in sentences what happens.
-    """
+    """What works on a backfill, and how far it is."""
 
     platform: Platform
     spark: TimedSpark
@@ -116,8 +109,6 @@ def sitting_over(
 
     platform.sync()
     with plan_lock(platform.lake, file.name):
-        if place is not None:
-            refuse_namesake(platform.lake, file, place)
         record = _begun(platform, file, author).worked_on_by(author.run)
         if place is not None:
             record = record.model_copy(update={"place": str(place.resolve())})
@@ -310,12 +301,6 @@ def _waits(platform: Platform, record: BackfillRecord) -> Iterator[str]:
 def overruled(platform: Platform, record: BackfillRecord) -> Iterator[Obstacle]:
     """Yield the decisions since a backfill began that it would overrule, each as a phrase, and what to do."""
     planned, calendar, cancel = record.by_table, platform.calendar, f"`platform-assets plan cancel {record.name}`"
-    stage = stage_of(platform, record.name)
-    for table, staged in (undeclared_days(platform, stage) if stage else {}).items():
-        yield Obstacle(
-            f"its stage holds {counted(len(staged), 'day')} of {table}, which no domain here declares any more",
-            f"{cancel}, and apply it again, without that table; or declare it.",
-        )
     for table, every in planned.items():
         if outside := sorted(day for day in every if day not in calendar):
             lie = "lies" if len(outside) == 1 else "lie"
@@ -325,18 +310,6 @@ def overruled(platform: Platform, record: BackfillRecord) -> Iterator[Obstacle]:
                 "Leave them out in the file and apply it again, or set `calendar_first` and `calendar_last` as they "
                 f"were; or {cancel}.",
             )
-    override = record.file.override_protected
-    allowed = override.named_days() if override else frozenset()
-    marks = LakeSnapshot.now(platform).marks([table for table in planned if table in platform.catalogue.names])
-    ours = {table: planned[table] - allowed for table in marks}
-    for table, why in protected_in(platform.catalogue, ours, marks).items():
-        closed = sorted(why)
-        yield Obstacle(
-            f"{counted(len(closed), 'day')} of {table} {'is' if len(closed) == 1 else 'are'} protected by now "
-            f"({which(closed)}): {why[closed[0]]}",
-            f"Leave them out with `days.without` in the file, or write override_protected: {{days: {closed[0]}.."
-            f"{closed[-1]}, reason: …}}, and apply it again; or {cancel}.",
-        )
     if record.looked_at is None:
         return
     since = {head.run: head for head in platform.ledger.heads(ROLL_BACK) if head.release > record.looked_at}

@@ -256,12 +256,7 @@ def standing_of(platform: Platform, record: BackfillRecord) -> Standing:
 
 @dataclass(frozen=True, kw_only=True)
 class _Kept(Figures):
-    """Figures of one staged day, as long as the files of both sides are those that were read.
-
-    Args:
-        files: of the staged day.
-        base: of the same day of the release.
-    """
+    """Figures of one staged day, as long as the files of both sides are those that were read."""
 
     sums: Mapping[str, tuple[_Number, _Number]]
     files: tuple[str, ...]

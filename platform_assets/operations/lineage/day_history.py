@@ -140,7 +140,6 @@ class EndedRollback:
     """What becomes, or became, of days that were rolled back.
 
     Args:
-        days: oldest first.
         files: that are new since then in what they are made from, newest first.
         by: what was published of them since; None while nothing is.
         withdrawn: files whose rows were among what they are made from, and that were withdrawn since.
@@ -238,7 +237,6 @@ def _ended(
 
     Args:
         computed: whether something else was made of them since, by what ended it; else they are as put back.
-        with_files: whether to look for files.
     """
     ledger = platform.ledger
     rollbacks = {head.publication: head for head in ledger.heads(ROLL_BACK)} if days else {}

@@ -252,38 +252,6 @@ def arrivals_named(path: Location, version: int, days: Collection[date]) -> set[
     return arrivals_in(files) if all(file.exists() for file in files) else None
 
 
-def delivered_since(
-    platform: Platform, explanation: Explanation, most: int
-) -> Mapping[tuple[str, date], tuple[ArrivalRecord, ...]]:
-    """Return the deliveries that an input day is made of now, and that nothing was made of that the explained day read.
-
-    Returns:
-        Files and decisions about them, by table and day of the input; only days with files. Empty if the explained
-        day read too many days to look up their files.
-    """
-    if not _is_known(explanation.origin):
-        return {}
-    then = {(file.table, file.path) for file in _files(explanation.origin)}
-    found: dict[tuple[str, date], tuple[ArrivalRecord, ...]] = {}
-    for difference in explanation.differences[:most]:
-        now = explain(platform, platform.catalogue[difference.table], difference.day).origin
-        if new := tuple(file for file in _files(now) if (file.table, file.path) not in then):
-            found[difference.table, difference.day] = new
-    return found
-
-
-def _is_known(origin: Origin | None) -> bool:
-    return origin is None or (origin.arrivals is not None and all(map(_is_known, origin.inputs)))
-
-
-def _files(origin: Origin | None) -> Iterator[ArrivalRecord]:
-    """Yield all below an origin."""
-    if origin is not None:
-        yield from origin.arrivals or ()
-        for read in origin.inputs:
-            yield from _files(read)
-
-
 def replaced_files(platform: Platform, origin: Origin) -> tuple[Problem, ...]:
     """Return a problem for each replaced file; none if the day read too many days to look up their files."""
     return each_once(_replaced(platform, origin))

@@ -41,7 +41,6 @@ class StagedDay:
         keys: number of different natural keys; None for tables without a contract, as quarantines are.
         added: keys that are only in the stage; rows of tables without a key, as the next two.
         removed: keys that are only in the release.
-        changed: keys that have other values.
         sums: of the amounts of its contract, and of what else was asked for.
         nulls: of columns that were asked for.
         shifts: of these, how far the distribution of values is from what it was, from 0 to 100.
@@ -213,7 +212,6 @@ class Spread:
 
     Args:
         lowest: value; None without values, or for a sensitive column.
-        mean: of numbers.
         quantiles: of numbers, at `QUANTILES`.
     """
 
@@ -231,7 +229,6 @@ class ColumnBeside:
     """A column on both sides.
 
     Args:
-        changed: keys that both sides have, with another value of it.
         before: None where that side has no row, or not the column.
     """
 

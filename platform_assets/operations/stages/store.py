@@ -27,7 +27,7 @@ from platform_assets.lakehouse.horizon import require_whole
 from platform_assets.lakehouse.layout import GIVEN_NAME, Lake
 from platform_assets.lakehouse.releases import publication_of, release
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.operations.plan_record import dropped_by, filled_by, made_anew_by
+from platform_assets.operations.plan_record import dropped_by, filled_by, why_unreadable
 from platform_assets.planning.configuration import Configuration
 from platform_assets.planning.selection import ProtectedDaysError, protected_without_data
 from platform_assets.planning.windows import which
@@ -63,22 +63,13 @@ def all_stages(lake: Lake) -> tuple[tuple[OpenStage, ...], dict[str, DamagedStag
 def read_stage(lake: Lake, name: str) -> OpenStage:
     """Return what lies in a stage."""
     try:
-        content = _file(lake, name).read()
-    except OSError as error:
-        raise DamagedStageError(
-            f"The stage {name} cannot be read: {_file(lake, name)}: {error.strerror or error}.",
-            f"Make it readable to this user, or drop it with {made_anew_by(lake, name)}; nothing of it was published.",
-        ) from None  # said in full: a trace in Dagster would hide it
-    if content is None:
-        raise unknown_stage(lake, name)
-    try:
+        if (content := _file(lake, name).read()) is None:
+            raise unknown_stage(lake, name)
         return OpenStage.model_validate_json(content)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the document"
+    except (OSError, ValidationError) as error:
         raise DamagedStageError(
-            f"The stage {name} is damaged: {_file(lake, name)}, {where}: {first['msg']}.",
-            f"Drop it with {made_anew_by(lake, name)}; nothing of it was published.",
+            f"The stage {name} is damaged: {_file(lake, name)}: {why_unreadable(error)}.",
+            f"Drop it with {dropped_by(lake, name)} and compute it again.",
         ) from None  # said in full: a trace in Dagster would hide it
 
 
@@ -136,14 +127,14 @@ def refuse_damaged(platform: Platform, stage: OpenStage) -> None:
         raise StageError(
             f"The stage {name} lies over release {stage.release} (publication {stage.publication}), which this lake "
             "does not have: it was restored from an older backup, or is another one.",
-            f"Drop it with {made_anew_by(platform.lake, name)}.",
+            f"Drop it with {dropped_by(platform.lake, name)} and compute it again.",
         )
     try:
         require_whole(platform.lake, stage.release)
     except (BeyondWindowError, ErasedError) as error:  # opened while an erasure looked for its rows
         raise StageError(
             f"The stage {name} lies over a release that is gone. {error.what}",
-            f"Drop it with {made_anew_by(platform.lake, name)}.",
+            f"Drop it with {dropped_by(platform.lake, name)} and compute it again.",
         ) from None
     for change in stage.staged.tables.values():
         folder = platform.lake.table_path(change.table)
@@ -153,7 +144,7 @@ def refuse_damaged(platform: Platform, stage: OpenStage) -> None:
                     raise DamagedStageError(
                         f"The stage {name} is damaged: the file {file.path} of {change.table} on {day} is not there as "
                         "it was staged.",
-                        f"Drop it with {made_anew_by(platform.lake, name)}; nothing of it was published.",
+                        f"Drop it with {dropped_by(platform.lake, name)} and compute it again.",
                     )
 
 
@@ -184,16 +175,13 @@ def without_other_code(platform: Platform, stage: OpenStage) -> OpenStage:
     )
 
 
-def undeclared_days(platform: Platform, stage: OpenStage) -> dict[str, tuple[date, ...]]:
-    """Return the staged days of tables that no domain declares any more: nothing is known of what they promise."""
+def refuse_undeclared(platform: Platform, stage: OpenStage) -> None:
+    """Refuse to show readers a table that was dropped since its days were staged: what it promises is unknown."""
     names = platform.catalogue.names
     declared = {*names, *map(quarantine_table, names)}
-    return {table: days for table, days in stage.staged.days.items() if table not in declared}
-
-
-def refuse_undeclared(platform: Platform, stage: OpenStage) -> None:
-    """Refuse to show readers a table that was dropped since its days were staged."""
-    for table, days in undeclared_days(platform, stage).items():
+    for table, days in stage.staged.days.items():
+        if table in declared:
+            continue
         raise StageError(
             f"The stage {stage.name} holds {counted(len(days), 'day')} of {table}, which no domain here declares any "
             "more.",

@@ -46,7 +46,6 @@ class TableTest:
     """A test of a table.
 
     Args:
-        given: what is delivered.
         expect: rows of each day that is compared.
         quarantined: rows of the table's quarantine, by day; None if they are not compared.
         held: what keeps a day from being published, by day; empty where any check may.

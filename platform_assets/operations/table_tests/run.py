@@ -58,11 +58,7 @@ class _Outcome:
 
 @dataclass
 class TableTests:
-    """Tests that share a session; those that give the same are computed together.
-
-    Args:
-        tests: all that are going to be run, as far as they are known.
-    """
+    """Tests that share a session; those that give the same are computed together."""
 
     settings: Settings
     spark: SparkOnDemand

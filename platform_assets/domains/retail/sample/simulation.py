@@ -78,7 +78,6 @@ class Simulation:
         first: first day of sales, within the source's year.
         days: days of sales; arrivals go on for up to 91 days more.
         scale: times as many lines a day, for benchmarks.
-        rates: how much goes wrong.
     """
 
     seed: int = 1
