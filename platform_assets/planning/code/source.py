@@ -64,7 +64,7 @@ def names_in(nodes: Iterable[ast.AST], package: str) -> Names:
 
 
 def _used(node: ast.AST, package: str) -> Iterator[Chain]:
-    """Yield the names that a statement uses; of a function, not those of its own. Inner scopes are not told apart."""
+    """Yield the names that a statement uses; of a function, not its own. Inner scopes are not distinguished."""
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         yield from _chains(node)
         return
