@@ -227,7 +227,7 @@ class _Work:
         path = self.platform.lake.table_path(self.contract.name)
         published = read_days(session, path, self.snapshot.files(self.contract.name), schema, ranges(days))
         lying = profile(published, (), ())
-        computed = no_rows(session, schema) if staged.rows is None else staged.rows
+        computed = no_rows(session, schema) if staged.rows is None else staged.all_rows
         by_day: dict[date, Verified] = {}
         for day in days:
             there, expected = lying.get(day, Profile()).digest, Digest.parse(self.records[day].digest)

@@ -20,7 +20,7 @@ from platform_assets.lakehouse.storage.location import Location
 from platform_assets.records.manifest import DataFile
 from platform_assets.spark.compare import in_files
 from platform_assets.spark.compare.in_files import FileRows, at_hand, changes, contents, repeated_keys, staged_at_hand
-from platform_assets.spark.compare.profiles import profile
+from platform_assets.spark.compare.profiles import profile, profile_few
 from platform_assets.spark.compare.reconciliation import (
     _checksums_in_files,
     _Term,
@@ -98,6 +98,7 @@ def test_digests_and_nulls_of_files_are_those_of_spark(spark: SparkSession, tmp_
         by_spark = profile(frame, list(TYPES), key)
         assert set(by_spark) == {A, B, C}
         assert profile(frame, list(TYPES), key, few=few) == by_spark
+        assert profile_few(few, frame.schema, list(TYPES), key) == (None if "ratio" in key else by_spark)
     assert profile(frame, (), ("k",), few=few)[A].repeated_keys == 1, "rows without a value have one key"
 
 

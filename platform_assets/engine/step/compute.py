@@ -337,7 +337,7 @@ def effects(
             return found
     until_now = published_rows(session, contract, snapshot, spans)
     until_now = until_now if is_alike else in_columns_of(contract, until_now)
-    rows = no_rows(session, schema) if staged.rows is None else staged.rows.where(in_ranges(spans))
+    rows = no_rows(session, schema) if staged.rows is None else staged.all_rows.where(in_ranges(spans))
     return day_changes(until_now, rows, contract)
 
 

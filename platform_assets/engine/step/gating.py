@@ -289,8 +289,10 @@ def _differences(staged: Staged, declared: Reconciliation) -> dict[date, Differe
         read = next(read for read in staged.contract.inputs if read.table == declared.upstream)
         spans = union_read(read.window, staged.days, snapshot.calendar)
         files = {day: of_day for day, of_day in snapshot.files(read.table).items() if in_any(spans, day)}
-        few = at_hand(staged.rows.sparkSession, snapshot.platform.lake.table_path(read.table), files)
-    return differences(staged.rows, theirs, declared, staged.days, (staged.few, few) if staged.few and few else None)
+        few = at_hand(staged.all_rows.sparkSession, snapshot.platform.lake.table_path(read.table), files)
+    return differences(
+        staged.all_rows, theirs, declared, staged.days, (staged.few, few) if staged.few and few else None
+    )
 
 
 def _volume(staged: Staged, state: Readiness, step_days: Collection[date], earlier: Mapping[date, int]) -> ByDay:
@@ -443,5 +445,5 @@ def _moves(staged: Staged, declared: Settled, days: Collection[date], spark: Spa
     before = published_rows(session, staged.contract, staged.snapshot, spans)
     if not set(declared.by) <= set(before.columns):
         return {}  # there was no such figure that could have settled
-    after = no_rows(session, schema) if staged.rows is None else staged.rows.where(in_ranges(spans))
+    after = no_rows(session, schema) if staged.rows is None else staged.all_rows.where(in_ranges(spans))
     return moved_sums(before, after, declared.sums, declared.by, MOST)

@@ -12,7 +12,7 @@ code and contract, one is tried.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date
 from typing import Literal
 
@@ -162,7 +162,7 @@ def refuse_what_cannot_repeat(contract: Contract, frame: DataFrame) -> None:
         )
 
 
-def probe(inputs: StepInputs, staged: DataFrame, digests: Mapping[date, Digest], together: int) -> None:
+def probe(inputs: StepInputs, staged: Callable[[], DataFrame], digests: Mapping[date, Digest], together: int) -> None:
     """Compute one of some staged days again, and refuse a transform that then gives something else.
 
     Of two days both, each without the other. None where as many were published together before.
@@ -186,7 +186,7 @@ def probe(inputs: StepInputs, staged: DataFrame, digests: Mapping[date, Digest],
         cause, frame = _cause(inputs, day, turned)
         what, todo = _CAUSES[cause]
         masking = inputs.snapshot.platform.masking
-        where = _where(contract, staged.where(F.col(DAY) == F.lit(day)), frame, masking)
+        where = _where(contract, staged().where(F.col(DAY) == F.lit(day)), frame, masking)
         raise NotRepeatableError(
             f"The transform of {contract.name} does not always give the same: {day} was tried, and {what}{where}; "
             "neither it nor a day computed with it was published.",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
+from functools import cache, partial
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from platform_assets.contracts import DAY, Contract, Rule
 from platform_assets.contracts.rules import RuleCount
@@ -33,6 +35,7 @@ from platform_assets.spark.compare.profiles import (
     breaking_beside_others,
     keys_breaking,
     profile,
+    profile_few,
 )
 from platform_assets.spark.raw.versions import rule_counts
 from platform_assets.spark.sail.session import as_spark_counts, is_sail
@@ -41,7 +44,7 @@ from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.failures import TransformError, values_explained
 from platform_assets.spark.tables.reading import read_staged
 from platform_assets.spark.tables.scans import as_planned, shows_plans
-from platform_assets.spark.tables.schemas import spark_schema
+from platform_assets.spark.tables.schemas import DEAD_LETTERS, spark_schema
 from platform_assets.spark.tables.staging import check_columns, stage
 from platform_assets.spark.windows import History
 
@@ -56,7 +59,8 @@ class Staged:
         quarantined: profiles of the quarantined rows, by day.
         counts: for silver, what must become of the raw rows, by day: raw, withdrawn, quarantined, voided, expected.
         raw_recorded: for silver, raw rows delivered for each day, as the manifests have them.
-        rows: what was staged, to be looked at again; None where no input day has rows, so that nothing was.
+        rows: gives what was staged, to be looked at again: for files of many days Spark needs a second. None where no
+            input day has rows, so that nothing was.
         few: the same rows where they can be looked at without Spark.
         inputs: what it was made from, by table.
         tells_reads: whether that is known; it is not over Spark Connect, nor of Sail.
@@ -73,7 +77,7 @@ class Staged:
     quarantined: Mapping[date, Profile] = field(default_factory=dict)
     counts: Mapping[date, Mapping[str, int]] | None = None
     raw_recorded: Mapping[date, int] = field(default_factory=dict)
-    rows: DataFrame | None = None
+    rows: Callable[[], DataFrame] | None = None
     few: FileRows | None = None
     inputs: Mapping[str, InputRows] = field(default_factory=dict)
     read: FilesRead = field(default_factory=dict)
@@ -91,7 +95,7 @@ class Staged:
     def all_rows(self) -> DataFrame:
         """Return what was staged, of a stage with rows."""
         assert self.rows is not None
-        return self.rows
+        return self.rows()
 
     def profile(self, day: date) -> Profile:
         """Return the profile of any staged day, an empty one included."""
@@ -173,12 +177,12 @@ def stage_days(
             refuse_what_cannot_repeat(contract, prepared.frame)
         frame, read = _planned(session, contract, days, snapshot, prepared)
         stage(frame, folder, clustered=prepared.clustered, parts=prepared.parts, small=small)
-        rows = made = read_staged(session, folder)
+        rows = made = cache(partial(read_staged, session, folder))
         moved: Mapping[date, MovedKeys] = {}
         if scope is not None:
-            refuse_strangers(contract, scope, made)
+            refuse_strangers(contract, scope, made())
             stage(carried_rows(session, contract, scope, days, snapshot), folder)
-            rows = read_staged(session, folder)
+            rows = cache(partial(read_staged, session, folder))
             moved = moved_keys(session, contract, scope, made_from or {}, snapshot)
         staged = Staged(
             snapshot,
@@ -197,15 +201,15 @@ def stage_days(
             to_come=to_come,
         )
         judge_beside_others(staged)
-        of_made = staged.profiles if scope is None else profile(made, (), ())
+        of_made = staged.profiles if scope is None else profile(made(), (), ())
         digests = {day: of_made.get(day, Profile()).digest for day in days}
         if together is not None:
             probe(inputs, made, digests, together)
         if prepared.quarantined is None:
             return replace(staged, computed=digests)
         stage(prepared.quarantined, quarantine_folder)
-        bad = read_staged(session, quarantine_folder)
-        quarantined = profile(bad, (), (), few=staged_at_hand(session, quarantine_folder))
+        bad, few = partial(read_staged, session, quarantine_folder), staged_at_hand(session, quarantine_folder)
+        quarantined = _profiled(DEAD_LETTERS, bad, few)
         failpoint("stage.quarantined")
         return replace(staged, computed=digests, quarantined=quarantined)
 
@@ -229,10 +233,12 @@ def _planned(
     return as_planned(frame), read
 
 
-def _profiles(contract: Contract, days: Collection[date], rows: DataFrame, few: FileRows | None) -> dict[date, Profile]:
+def _profiles(
+    contract: Contract, days: Collection[date], rows: Callable[[], DataFrame], few: FileRows | None
+) -> dict[date, Profile]:
     """Profiles of the days that have rows in the stage, which are days that were asked for."""
-    required = [column.name for column in contract.columns if not column.nullable]
-    profiles = profile(rows, required, contract.row_key, contract.judging_rules, few)
+    required, rules = [column.name for column in contract.columns if not column.nullable], contract.judging_rules
+    profiles = _profiled(spark_schema(contract), rows, few, required, contract.row_key, rules)
     failpoint("stage.profiled")
     if strays := set(profiles) - set(days):
         raise TransformError(
@@ -242,17 +248,32 @@ def _profiles(contract: Contract, days: Collection[date], rows: DataFrame, few: 
     return profiles
 
 
+def _profiled(
+    schema: StructType,
+    rows: Callable[[], DataFrame],
+    few: FileRows | None,
+    required: Sequence[str] = (),
+    key: Sequence[str] = (),
+    rules: Sequence[Rule] = (),
+) -> dict[date, Profile]:
+    """Profile staged rows, few of them without Spark unless rules say what to count."""
+    found = profile_few(few, schema, required, key) if few and not rules else None
+    return profile(rows(), required, key, rules, few) if found is None else found
+
+
 def judge_beside_others(staged: Staged) -> None:
     """Add to the profiles of staged days the rows that break rules only beside others."""
     for rule in staged.contract.judging_rules if staged.profiles else ():
         if rule.kind.is_condition:
             continue
-        left, rows = set(staged.profiles), staged.all_rows
+        left, few, schema = set(staged.profiles), staged.few, spark_schema(staged.contract)
         beside = _beside(staged, rule)
-        again = repeated_keys(staged.few, rule.kind.columns, rows.schema) if staged.few and beside is None else None
+        again = repeated_keys(few, rule.kind.columns, schema) if few and beside is None else None
         left &= left if again is None else again.keys()
-        some = rows.where(F.col(DAY).isin(sorted(left)))
-        for day, more in (breaking_beside_others(rule, some, beside) if left else {}).items():
+        if not left:
+            continue
+        some = staged.all_rows.where(F.col(DAY).isin(sorted(left)))
+        for day, more in breaking_beside_others(rule, some, beside).items():
             counts = staged.profiles[day].rules
             counts[rule.name] = counts[rule.name]._replace(broken=counts[rule.name].broken + more)
 

@@ -105,14 +105,9 @@ def profile(
     Args:
         key: columns that should identify a row within its day; none skips the second pass.
         rules: about rows to be published, each counted as far as single rows say so.
-        few: the same rows, to be looked at without Spark; it looks at them nevertheless where rules say what to count.
+        few: the same rows, whose keys are then looked at without Spark.
     """
     repeated = _repeated_keys(staged, key, few) if key else {}
-    if few and not rules and (read := contents(few, staged.schema)) is not None:
-        return {
-            day: Profile(digest, {name: nulls[name] for name in required if nulls[name]}, repeated.get(day, 0))
-            for day, (digest, nulls) in read.items()
-        }
     columns = [name for name in staged.columns if name != DAY]
     figures = (
         staged.groupBy(DAY)
@@ -132,6 +127,20 @@ def profile(
             rules=rule_counts(rules, row.asDict()),
         )
         for row in figures
+    }
+
+
+def profile_few(
+    few: FileRows, schema: StructType, required: Sequence[str], key: Sequence[str]
+) -> dict[date, Profile] | None:
+    """Profile staged days without Spark, as `profile` does; None where only Spark can."""
+    read = contents(few, schema)
+    repeated = repeated_keys(few, key, schema) if key and read is not None else {}
+    if read is None or repeated is None:
+        return None
+    return {
+        day: Profile(digest, {name: nulls[name] for name in required if nulls[name]}, repeated.get(day, 0))
+        for day, (digest, nulls) in read.items()
     }
 
 
