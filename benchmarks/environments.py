@@ -24,12 +24,6 @@ def environment(folder: Path, pins: Sequence[str]) -> Path:
     return programs
 
 
-def packages_beside(folder: Path, pins: Sequence[str]) -> Path:
-    """A folder of packages that a process of the project's own environment can import, without what they need."""
-    _uv("pip", "install", "--quiet", "--no-deps", "--python", sys.executable, "--target", str(folder), *pins)
-    return folder
-
-
 def _uv(*arguments: str) -> None:
     uv = shutil.which("uv")
     if uv is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
@@ -32,15 +31,14 @@ class Content:
     hashed: int
 
 
-def contents(lake: Path, until: date | None = None) -> dict[str, Content]:
-    """Every table of a lake in Delta (the platform's or a bare script's) or in plain Parquet, up to a day if given."""
-    last = until or date.max
-    return {name: _content(lake / name.replace(".", "/"), name, columns, last) for name, columns in _tables()}
+def contents(lake: Path) -> dict[str, Content]:
+    """Every table of a lake in Delta (the platform's or a bare script's) or in plain Parquet."""
+    return {name: _content(lake / name.replace(".", "/"), name, columns) for name, columns in _tables()}
 
 
 def table_content(table: Path, contract: Contract) -> Content:
     """One Delta table, whoever wrote it, as far as a contract declares its columns."""
-    return _content(table, contract.name, {column.name: column.type for column in contract.columns}, date.max)
+    return _content(table, contract.name, {column.name: column.type for column in contract.columns})
 
 
 def check_equal(expected: dict[str, Content], found: dict[str, Content], what: str) -> None:
@@ -63,7 +61,7 @@ def _tables() -> Iterator[tuple[str, dict[str, str]]]:
             yield f"{other}.{contract.table}", dict.fromkeys(DEAD_LETTERS, "string")
 
 
-def _content(table: Path, name: str, columns: dict[str, str], until: date) -> Content:
+def _content(table: Path, name: str, columns: dict[str, str]) -> Content:
     files = _files(table)
     if name.startswith("refused."):
         # What a bare script refuses for its day alone, far from any that it loads, waits in the platform's late queue
@@ -72,8 +70,6 @@ def _content(table: Path, name: str, columns: dict[str, str], until: date) -> Co
         return Content(0, Decimal(0), 0)
     # Rows of the platform's own bookkeeping: days on which a moved key lost
     kept = "_kind <> 'tombstone'" if name.startswith("raw.") else "true"
-    # The day of a refused row is its arrival date, which a load by day does not wait for
-    kept += "" if name.startswith("refused.") else f" AND {DAY} <= DATE '{until}'"
     day = "CAST(split_part(_arrival, '/', 2) AS DATE)" if name.startswith("refused.") else DAY
     options = f"union_by_name = true, hive_partitioning = true, hive_types = {{'{DAY}': DATE}}"
     typed = ", ".join(f"CAST({column} AS {_sql_type(type_)})" for column, type_ in columns.items())

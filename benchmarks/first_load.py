@@ -7,8 +7,7 @@ Every side is a whole process that starts from the same landed files, late arriv
 * the platform: `refresh` in one process, without Dagster;
 * bare Spark: `bare_spark.py`, the same tables by hand on the same session settings;
 * DuckDB: `bare_duckdb.py`, writing Parquet, at a scale factor at which starting up counts for little;
-* the platform through Dagster;
-* one process a day for 30 days, against one process for the 30 days.
+* the platform through Dagster.
 
 Before any time counts, the sides must hold the same rows: their number, their money, a hash over every column.
 """
@@ -17,9 +16,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import timedelta
 from pathlib import Path
-from statistics import mean, median
+from statistics import median
 from typing import Annotated, NamedTuple
 
 import typer
@@ -30,7 +28,6 @@ from platform_assets.domains.retail.contracts import TABLES
 from platform_assets.domains.retail.sample import Simulation
 
 YEAR_DAYS = 366
-MONTH_DAYS = 30
 QUICK_ROUNDS_S = 240
 """In `--quick` a comparison begins no round that would, as long as the one before, end later than this."""
 
@@ -39,12 +36,11 @@ _UNITS_GIB = {"k": 1 / (1 << 20), "m": 1 / (1 << 10), "g": 1, "t": 1 << 10}
 
 
 class Plan(NamedTuple):
-    """How much is measured; the load through Dagster and the comparison by day have one round."""
+    """How much is measured; the load through Dagster has one round."""
 
     days: int
     scale: int
     rounds: int
-    daily_runs: int
     rounds_within_s: float
 
 
@@ -85,21 +81,6 @@ def at_scale(root: Path, plan: Plan) -> list[bench.Outcome]:
     ]
 
 
-def by_day(root: Path, plan: Plan) -> list[bench.Outcome]:
-    """(d): a process a day against one process for all days."""
-    with landed(root, Simulation(days=MONTH_DAYS)) as sample:
-        together = sample.platform("one run", "engine")
-        days = [sample.simulation.first + timedelta(days=n) for n in range(plan.daily_runs)]
-        singly = [sample.platform("a run a day", "day", day) for day in days]
-        sample.check("one run", "a run a day", until=days[-1])
-    # The first run takes everything that lies in the landing area, the others find it taken
-    seconds = singly[0].seconds + mean(run.seconds for run in singly[1:]) * (MONTH_DAYS - 1)
-    bench.print_runs(f"{MONTH_DAYS} days, scale factor 1", {"one run": [together], "each run of a day": singly})
-    how = "" if len(singly) == MONTH_DAYS else f", extrapolated from {len(singly)} days"
-    goal = bench.Goal(f"a run a day / one run, {MONTH_DAYS} days{how}", ">=", 10)
-    return [goal.judge([seconds / together.seconds])]
-
-
 def _compare(sample: Sample, plan: Plan, scripts: Mapping[str, str]) -> dict[str, list[bench.Run]]:
     """The platform and scripts by turns, each from nothing; equal after every round."""
 
@@ -124,16 +105,13 @@ def main(
     days: Annotated[int, typer.Option(min=1, max=YEAR_DAYS, help="Days of sales.")] = YEAR_DAYS,
     scale: Annotated[int, typer.Option(min=1, help="Scale factor of the second load.")] = 5,
     rounds: bench.Rounds = 3,
-    daily_runs: Annotated[
-        int, typer.Option(min=2, max=MONTH_DAYS, help="Of 30 days, how many to run one by one.")
-    ] = MONTH_DAYS,
 ) -> None:
     """Measure the first load."""
-    plan = Plan(30, scale, 2, 3, QUICK_ROUNDS_S) if quick else Plan(days, scale, rounds, daily_runs, float("inf"))
+    plan = Plan(30, scale, 2, QUICK_ROUNDS_S) if quick else Plan(days, scale, rounds, float("inf"))
 
     def measure(root: Path) -> list[bench.Outcome]:
         warm_up(root)
-        return [one for comparison in (at_scale_1, at_scale, by_day) for one in comparison(root, plan)]
+        return [one for comparison in (at_scale_1, at_scale) for one in comparison(root, plan)]
 
     bench.measured("The first load", json_path, measure)
 

@@ -4,7 +4,6 @@
     python -m benchmarks.platform_load start       a session, and nothing else
     python -m benchmarks.platform_load engine      everything landed, brought up to date
     python -m benchmarks.platform_load dagster     the same through Dagster
-    python -m benchmarks.platform_load day 2017-01-05 [TABLE…]
     python -m benchmarks.platform_load plain 2017-01-05 gold.daily_sales
     python -m benchmarks.platform_load ingest      what was delivered is taken, and silver and gold are left stale
 
@@ -100,7 +99,7 @@ def take(settings: Settings) -> None:
 def main() -> None:
     """Load once, in a session of its own."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("how", choices=("start", "engine", "dagster", "day", "plain", "ingest"))
+    parser.add_argument("how", choices=("start", "engine", "dagster", "plain", "ingest"))
     parser.add_argument("day", type=date.fromisoformat, nargs="?")
     parser.add_argument("tables", nargs="*")
     given = parser.parse_args()
@@ -114,7 +113,7 @@ def main() -> None:
     elif given.how == "plain":
         raise SystemExit(0 if in_plain_dagster(settings, given.day, tables) else 1)
     else:
-        load(settings, given.day, tables)
+        load(settings)
 
 
 if __name__ == "__main__":

@@ -79,9 +79,11 @@ def late_files(state: Path, rounds: int) -> list[Corrections]:
     return [case.later(number, LINES) for number in range(rounds)]
 
 
-def measure(state: Path, cases: list[Corrections], *, warm: bool, log: Path) -> list[Taken]:
-    """Give the files to an `up` at work, one after the other."""
-    with up(state, warm=warm, log=log) as server:
+def measure(
+    state: Path, cases: list[Corrections], *, warm: bool, log: Path, checkout: Path | None = None
+) -> list[Taken]:
+    """Give the files to an `up` at work, of this checkout or another one, one after the other."""
+    with up(state, warm=warm, log=log, checkout=checkout or project_root()) as server:
         wait_for(lambda: quiet(server), "a tick with nothing to do")
         if warm:
             wait_for((state / "warm.sock").exists, "Spark that is kept ready")
@@ -131,12 +133,13 @@ def quiet(server: Server) -> bool:
 
 
 @contextmanager
-def up(state: Path, *, warm: bool, log: Path) -> Iterator[Server]:
+def up(state: Path, *, warm: bool, log: Path, checkout: Path) -> Iterator[Server]:
     """`platform-assets up` on a state folder."""
     port = 3980
     with log.open("ab") as output:
-        command, environment = [*bench.COMMAND, "up", "--port", str(port)], env_of(state) | {"PLATFORM_WARM": str(warm)}
-        process = subprocess.Popen(command, cwd=project_root(), env=environment, stdout=output, stderr=output)
+        environment = env_of(state) | {"PLATFORM_WARM": str(warm), "PYTHONPATH": str(checkout)}
+        command = [*bench.COMMAND, "up", "--port", str(port)]
+        process = subprocess.Popen(command, cwd=checkout, env=environment, stdout=output, stderr=output)
         try:
             yield Server(f"http://127.0.0.1:{port}")
         finally:
@@ -145,13 +148,8 @@ def up(state: Path, *, warm: bool, log: Path) -> Iterator[Server]:
 
 
 def env_of(state: Path) -> dict[str, str]:
-    """What a process for a state folder is started with.
-
-    Copies have their jars beside them all: an archive of Java's classes belongs to the folder in which it was recorded,
-    and an installation that has loaded a year has one.
-    """
-    jars = state.parent / "jars"
-    return os.environ | {"PLATFORM_STATE": str(state)} | ({"PLATFORM_JARS": str(jars)} if jars.is_dir() else {})
+    """What a process for a state folder is started with: the project's jars, so that all starts are alike."""
+    return os.environ | {"PLATFORM_STATE": str(state), "PLATFORM_JARS": str(load_settings().jars)}
 
 
 def digests(state: Path) -> Mapping[str, Mapping[date, str]]:
@@ -204,7 +202,6 @@ def main(
         if state is None:
             bench.run_command((*bench.COMMAND, "demo", "--days", days), env=env_of(loaded), log=root / "demo.log")
         cases = late_files(loaded, rounds)
-        replace_by_copy(root / "jars", load_settings(state=loaded).jars)
         found: dict[str, list[Taken]] = {}
         for side, warm, place in (("started for each run", False, cold), ("kept ready", True, ready)):
             replace_by_copy(place, loaded)
