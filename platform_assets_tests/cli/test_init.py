@@ -19,7 +19,7 @@ from platform_assets_tests.support.installation import JARS, OWN_PROCESS
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
 
 DOMAIN = "init_shop"
-GUIDES = {"first-table.md": 2, "sql-tables.md": 2}
+GUIDES = {"first-table.md": 2, "sql-tables.md": 3}
 """Pages to be followed, and how often each shows what is printed."""
 
 

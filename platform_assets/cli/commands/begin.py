@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import json
 import shlex
 import shutil
 import sys
@@ -17,30 +17,31 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from platform_assets.cli.console import EXIT_FAILED, UsageError, parse_day, show
-from platform_assets.cli.options import AsJson
+from platform_assets.cli.options import AsJson, DryRun
 from platform_assets.cli.progress import telling
+from platform_assets.cli.scaffold import in_python, project_files
 from platform_assets.cli.session import computing
 from platform_assets.contracts import Catalogue
 from platform_assets.contracts.columns import IDENTIFIER
 from platform_assets.engine.catalogue import Mistake, advice, load_catalogue, mistakes_in
 from platform_assets.engine.user_code import function_mistakes
 from platform_assets.errors import PlatformError
-from platform_assets.project import PROJECT_FILE, installation_root, project_folder, project_or_installed
+from platform_assets.project import (
+    PROJECT_FILE,
+    installation_root,
+    project_folder,
+    project_or_installed,
+    read_settings_file,
+)
 from platform_assets.report import Note, Part, Report, picked
 from platform_assets.settings import Settings, load_settings
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from platform_assets.domains.retail.sample import Rates
+    from platform_assets.sources.inference import Proposal
 
 
-TEMPLATE = Path(__file__).parent.parent / "template"
-_ENDING = ".txt"
-"""Ending of Python files in the template, so that they are no modules."""
-_OF_PYTHON, _OF_SQL = ("silver.py", "gold.py"), ".sql"
-"""What the template has of either language alone."""
-_NAME = re.compile(r"(?<![a-z@])example(?![a-z])")
-"""The placeholder for the domain; not the one in an address at example.com."""
 _OF_DAGSTER = ("dagster.yaml", "workspace.yaml")
 """With them `dagster dev` in the project's folder shows what `up` does."""
 _MOST_LETTERS = 30
@@ -51,10 +52,16 @@ def init(
     domain: Annotated[str, typer.Argument(help="Its name, also of its package.")],
     into: Annotated[Path, typer.Option("--into", help="Folder in which the project's folder is made.")] = Path(),
     sql: Annotated[bool, typer.Option("--sql", help="Queries instead of Python functions.")] = False,
+    files: Annotated[
+        list[Path] | None,
+        typer.Option("--from", help="Files of one table, or a Delta table, to begin with; repeatable."),
+    ] = None,
+    dry_run: DryRun = False,
 ) -> Report:
-    """Write a project with a domain of your own: settings, contracts, transforms, a sample to land and tests.
+    """Write a project with a domain of your own: settings, contracts, transforms, and tests.
 
-    In a project that there is already it writes the package alone.
+    It has orders to learn with, or with `--from` what your files look like, with all that was guessed. In a project
+    that there is already it writes the package alone.
     """
     home = into.expanduser().resolve()
     if not IDENTIFIER.fullmatch(domain) or len(domain) > _MOST_LETTERS or iskeyword(domain):
@@ -64,41 +71,70 @@ def init(
     target = (project or home) / domain
     if target.exists() or target.is_symlink():
         raise UsageError(f"{target} is there already, and nothing is overwritten.", "Choose another name, or --into.")
-    used = {part for package in load_settings().domains for part in package.split(".")}
+    domains = _domains(project)
+    used = {part for package in domains for part in package.split(".")}
     if domain in used or domain in sys.stdlib_module_names or find_spec(domain) is not None:
         raise UsageError(f"The name {domain!r} is in use: Python finds a module of that name.", "Choose another one.")
+    found = _proposal(files, domain) if files else None
+    written = dict(project_files(domain, found, ", ".join(file.name for file in files or ()), sql=sql))
+    parts: list[Part] = [] if found is None else [*_guesses(found, domain)]
+    if dry_run:
+        contracts = written[f"{domain}/contracts.py"]
+        return Report([*parts, *contracts.splitlines()], {"contracts": contracts, "guesses": found and found.notes})
     home.mkdir(parents=True, exist_ok=True)
     # All at once: a half-written package would be taken for a person's work.
     with TemporaryDirectory(prefix=f".{domain}-", dir=target.parent) as folder:
         made = Path(folder) / domain
-        left_out = _OF_PYTHON if sql else _OF_SQL
-        for source in (path for path in sorted(TEMPLATE.rglob("*")) if path.is_file()):
-            name = str(source.relative_to(TEMPLATE)).removesuffix(_ENDING)
-            if name.endswith(left_out):
-                continue
-            name = _NAME.sub(domain, name)
+        for name, content in written.items():
             (made / name).parent.mkdir(parents=True, exist_ok=True)
-            (made / name).write_text(_NAME.sub(domain, source.read_text(encoding="utf-8")), encoding="utf-8")
+            (made / name).write_text(content, encoding="utf-8")
         for name in _OF_DAGSTER:
             shutil.copyfile(project_or_installed(name, installation_root()), made / name)
         (made / domain if project else made).rename(target)
-    steps = [*_next_steps(target, domain, project, sql=sql)]
-    data = {"written": target, "next": [line.strip() for line in steps]}
-    return Report([Note("green", "written", str(target)), "Next:", *steps], data)
-
-
-def _next_steps(target: Path, domain: str, project: Path | None, *, sql: bool) -> Iterator[str]:
     if project:
-        domains = ", ".join(f'"{name}"' for name in (*load_settings().domains, domain))
-        yield f"  write domains = [{domains}] in {project / PROJECT_FILE}"
+        steps = [f"  write domains = {json.dumps([*domains, domain])} in {project / PROJECT_FILE}"]
+    else:
+        steps = [f"  cd {shlex.quote(str(target))}    # platform.toml says there which platform it is: no variables"]
+    steps += _landing_steps(files or (), found, domain, is_new=project is None)
+    steps += [
+        "  platform-assets check                # contracts and transforms, before any row",
+        "  platform-assets test                 # rows in, rows out; pytest runs the tests, too",
+        "  platform-assets refresh",
+        f"docs/{'sql-tables' if sql else 'first-table'}.md goes on from there; docs/contracts.md has every field.",
+    ]
+    data = {"written": target, "guesses": found and found.notes, "next": [line.strip() for line in steps]}
+    return Report([*parts, Note("green", "written", str(target)), "Next:", *steps], data)
+
+
+def _domains(project: Path | None) -> Sequence[str]:
+    """Return the domains of the project that a package is added to, wherever this process was started."""
+    given = read_settings_file(project / PROJECT_FILE).get("domains") if project else None
+    return given if isinstance(given, list) else load_settings().domains
+
+
+def _proposal(files: Sequence[Path], domain: str) -> Proposal:
+    from platform_assets.sources.inference import propose
+
+    with telling("looking at the files"):
+        return propose([file.expanduser() for file in files], domain)
+
+
+def _guesses(found: Proposal, domain: str) -> Iterator[Part]:
+    first, last = found.days
+    yield f"{counted(found.rows, 'row')} of {first} to {last}; written into {domain}/contracts.py, for you to decide:"
+    lines = {what: f"{what}={in_python(value)}" for what, value in found.chosen.items()}
+    for what, (how, why) in sorted(found.notes.items(), key=lambda note: note[1][0]):
+        yield Note("yellow" if how == "guess" else "green", how, f"{lines.get(what, what)}: {why}")
+
+
+def _landing_steps(files: Sequence[Path], found: Proposal | None, domain: str, *, is_new: bool) -> Iterator[str]:
+    if found is None:
+        yield from [f"  mkdir -p landing && cp -r {domain}/sample/deliveries/. landing/"] if is_new else []
         return
-    yield f"  cd {shlex.quote(str(target))}    # platform.toml says there which platform it is: no variables"
-    yield f"  mkdir -p landing && cp -r {domain}/sample/deliveries/. landing/"
-    yield "  platform-assets check                # contracts and transforms, before any row"
-    yield "  platform-assets test                 # rows in, rows out; pytest runs the tests, too"
-    yield "  platform-assets refresh"
-    guide = "docs/sql-tables.md" if sql else "docs/first-table.md"
-    yield f"{guide} goes on from there; what a contract can say is in docs/contracts.md."
+    folder = f"{'landing' if is_new else '<landing>'}/{domain}/{found.days[1]}"
+    yield f"  mkdir -p {folder}    # <folder of the source>/<day on which the file arrived>"
+    for path in (file.expanduser().resolve() for file in files):
+        yield f"  {'# write as Parquet:' if path.is_dir() else 'cp'} {shlex.quote(str(path))} {folder}/"
 
 
 _TAKEN_BY = "platform_assets.domains.retail"
