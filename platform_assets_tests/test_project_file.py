@@ -126,7 +126,7 @@ def test_a_domain_of_ones_own_needs_no_variable(tmp_path: Path) -> None:
         return done.stdout
 
     said("platform-assets", "init", "shop")
-    assert "raw.shop_orders" in said("platform-assets", "status", cwd=tmp_path / "shop" / "shop")
+    assert "raw.shop" in said("platform-assets", "status", cwd=tmp_path / "shop" / "shop")
     said("dagster", "definitions", "validate", cwd=tmp_path / "shop")
     own = "import os, platform_assets.definitions, shop; print(shop.__file__, os.environ['PYTHONPATH'])"
     assert said(sys.executable, "-c", own, cwd=tmp_path / "shop").count(str(tmp_path / "shop")) == 2

@@ -51,7 +51,7 @@ def test_a_new_domain_in_sql_has_queries_and_nothing_is_wrong_with_it(
     assert not list(function_mistakes(load_catalogue(load_settings(domains="init_sql"))))
     package = tmp_path / "init_sql" / "init_sql"
     assert {file.stem for file in package.rglob("*.sql")} == {
-        "init_sql_orders", "init_sql_item_sales", "init_sql_item_week",
+        "init_sql", "init_sql_item_sales", "init_sql_item_week",
     }  # fmt: skip
     assert {file.name for file in package.rglob("*.py")} == {"__init__.py", "conftest.py", "contracts.py"}
     for name in [name for name in sys.modules if name.partition(".")[0] == "init_sql"]:

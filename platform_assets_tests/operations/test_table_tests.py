@@ -209,8 +209,7 @@ def test_a_new_domain_is_tested_by_the_command_and_by_pytest(
     said = run_apart("test", "--json", COLUMNS="200")
     assert said.code == 0, said.out + said.err
     assert {(each["table"], len(each["differences"])) for each in said.json} == {
-        (f"{name}", 0)
-        for name in ("raw.shop_orders", "silver.shop_orders", "gold.shop_item_sales", "gold.shop_item_week")
+        (f"{name}", 0) for name in ("raw.shop", "silver.shop", "gold.shop_item_sales", "gold.shop_item_week")
     }
     file = project / "shop" / "tests" / "gold.shop_item_week.test.yaml"
     file.write_text(file.read_text().replace("12.50", "12.51"))
