@@ -20,14 +20,18 @@ from typing import Any, NamedTuple
 import uvicorn
 from dagster_webserver import cli
 from dagster_webserver.app import create_app_from_workspace_process_context
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
-from starlette.responses import PlainTextResponse, RedirectResponse
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from platform_assets.errors import PlatformError
+from platform_assets.operations.metrics import MetricsPage
 from platform_assets.places import hosts_of, origin_of
 from platform_assets.settings import Settings, load_settings
+from platform_assets.words import visible
 
 _OWN_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _LOOKING = ("GET", "HEAD")
@@ -198,6 +202,24 @@ def _unframed(send: Send) -> Send:
     return sending
 
 
+class WithMetrics:
+    """Answer `/metrics` for Prometheus; pass all else on to Dagster."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, path: str = "/metrics") -> None:
+        self._app, self._path, self._page = app, path, MetricsPage(settings)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or have it answered."""
+        if scope["type"] != "http" or scope["path"] != self._path or scope["method"] not in _LOOKING:
+            await self._app(scope, receive, send)
+            return
+        try:
+            answer = Response(await run_in_threadpool(self._page.text), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+        except PlatformError as error:
+            answer = _answer(Refusal(503, visible(error.what), error.todo))
+        await answer(scope, receive, send)
+
+
 def main() -> None:
     """Serve Dagster's pages until a signal ends it."""
     try:
@@ -219,7 +241,8 @@ def _put_guard_before_dagster(settings: Settings) -> None:
         secret = settings.ui_password
         app = create_app_from_workspace_process_context(context, path_prefix, live_data_poll_rate)
         named = (settings.ui_url, *settings.ui_origins)
-        guarded = Guard(app, port, named, secret.get_secret_value() if secret else None, path_prefix)
+        with_metrics = WithMetrics(app, settings, f"{path_prefix}/metrics")
+        guarded = Guard(with_metrics, port, named, secret.get_secret_value() if secret else None, path_prefix)
         # One process, also where WEB_CONCURRENCY says something else for other servers: it could not begin.
         uvicorn.run(guarded, host=host, port=port, log_level=log_level, workers=1, proxy_headers=False)
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from platform_assets.cli.commands.status import table_metrics
 from platform_assets.cli.held_view import DayWarning
 from platform_assets.contracts import ContractError, LandingFiles
 from platform_assets.engine.late.approvals import withdraw
@@ -16,6 +15,7 @@ from platform_assets.engine.moves import keys_on_two_days
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.staging_folders import private_folder
+from platform_assets.operations.status import table_metrics
 from platform_assets.operations.verify import verify
 from platform_assets.planning.selection import Selection
 from platform_assets_tests.support import feeds

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from platform_assets import contracts
-from platform_assets.cli.commands.status import table_metrics
 from platform_assets.engine.late.approvals import withdraw
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import recompute_step, refresh
@@ -25,6 +24,7 @@ from platform_assets.operations.backfill.sitting import StoppedError
 from platform_assets.operations.lineage.held_days import held_days
 from platform_assets.operations.quarantine import acceptance
 from platform_assets.operations.rollback import rollback
+from platform_assets.operations.status import table_metrics
 from platform_assets.planning.selection import BY_PERSON
 from platform_assets.settings import project_root
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin
 
@@ -70,6 +71,17 @@ def test_the_ui_goes_on_working(plain: Webserver) -> None:
         assert plain.ask("POST", json={"query": undo}, headers=own).ok
     seen = plain.subscribe(NO_RUN, origin=Origin(plain.url))
     assert seen["payload"]["data"]["pipelineRunLogs"]["__typename"] == "PipelineRunLogsSubscriptionFailure"
+
+
+def test_prometheus_reads_metrics_behind_the_same_guard(plain: Webserver, shared: Webserver) -> None:
+    page = plain.ask("GET", "/metrics")
+    assert (page.status_code, page.headers["Content-Type"].partition(";")[0]) == (200, "text/plain")
+    names = {family.name for family in text_string_to_metric_families(page.text)}
+    assert {"platform_assets_releases", "platform_assets_table_stale_partitions"} <= names
+    assert plain.ask("GET", "/metrics", headers={"Host": "evil.example"}).status_code == 403
+    assert plain.ask("GET", "/metrics", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
+    assert shared.ask("GET", "/shop/metrics").status_code == 401
+    assert shared.ask("GET", "/shop/metrics", headers=basic("prometheus", PASSWORD)).status_code == 200
 
 
 def test_a_program_without_a_browser_goes_on_working(plain: Webserver) -> None:
