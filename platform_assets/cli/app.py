@@ -29,7 +29,7 @@ GROUPS = {
     "Begin": ("demo", "init", "check", "test", "up", "land"),
     "Look": ("status", "read", "stale", "why", "releases", "release", "views", "verify", "reconcile", "source"),
     "Change": ("refresh", "plan", "stage", "rollback", "withdraw", "reload", "erase"),
-    "Decide": ("late", "quarantine", "accept", "breaker"),
+    "Decide": ("ack", "late", "quarantine", "accept", "breaker"),
     "Operate": ("doctor", "engine", "recover", "outbox", "maintenance", "ledger", "audit", "backup", "restore"),
 }
 """In the order of the help; each is a function of its name in a module of `commands`, or for a group a Typer."""

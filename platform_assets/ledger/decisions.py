@@ -21,6 +21,7 @@ from platform_assets.ledger.schema import decisions
 from platform_assets.records.chain import Entry, Head
 from platform_assets.records.decisions import (
     ABOUT,
+    Acknowledgement,
     Decision,
     LateDecision,
     LiftDecision,
@@ -38,7 +39,7 @@ from platform_assets.records.history import COMPACTION, ROLL_BACK, Hold, Publica
 from platform_assets.words import visible
 
 _LOG = logging.getLogger(__name__)
-D = TypeVar("D", LateDecision, PinDecision, PlanDecision, QuarantineDecision)
+D = TypeVar("D", LateDecision, PinDecision, PlanDecision, QuarantineDecision, Acknowledgement)
 _MOST_PARAMETERS = 500
 
 _NEWEST: Select[Any] = select(decisions.c.number, decisions.c.chain).order_by(decisions.c.number.desc()).limit(1)

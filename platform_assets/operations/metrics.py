@@ -57,8 +57,9 @@ def platform_metrics(platform: Platform) -> Iterator[Metric]:
     arrived = ((table, platform.ledger.newest_arrival_date(table, at=release)) for table in known.pending)
     dates = {table: _seconds(on) for table, on in arrived if on}
     yield _by_table("source_newest_arrival_timestamp_seconds", "Date of the newest ingested arrival.", dates)
-    files = {("refused",): len(known.refused.there), ("not_taken",): len(known.landing)}
-    yield _gauge("unusable_files", "Files of the landing area that are in no table.", ["reason"], files)
+    refused, left = known.acknowledged.without(known.refused.there), known.acknowledged.without(known.landing)
+    files = {("refused",): len(refused), ("not_taken",): len(left)}
+    yield _gauge("unusable_files", "Files that are in no table and that no person acknowledged.", ["reason"], files)
     messages = Counter(
         (one.target, "failing" if one.state == "waiting" and one.problem else one.state.replace(" ", "_"))
         for one in platform.ledger.outbox.messages(["waiting", "given up"])

@@ -14,6 +14,7 @@ from platform_assets.engine.pending import each_once, landing_problem, list_arri
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import look_at_all
+from platform_assets.operations.acknowledge import Acknowledged, Finding
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
 from platform_assets.planning.arrivals import delays, loaded_days
 from platform_assets.planning.day_states import Blocked, Held, Stale, missing_days
@@ -22,6 +23,7 @@ from platform_assets.planning.windows import days_later
 from platform_assets.planning.windows import newest as newest_of
 from platform_assets.quality.baseline import quiet_days
 from platform_assets.quality.findings import day_metrics, percentile_95, share
+from platform_assets.records.decisions import Acknowledgement
 from platform_assets.records.history import DayRecord
 from platform_assets.records.outbox import MessageState
 from platform_assets.sources.landing import Problem
@@ -69,6 +71,7 @@ class Status:
     outbox: Mapping[str, Mapping[MessageState, int]]
     computed_by_spark: Mapping[str, str]
     stopped: Sequence[str]
+    acknowledged: Acknowledged
     metrics: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
     @property
@@ -96,7 +99,14 @@ class Status:
         """Return whether a person should do something."""
         incomplete = any(table.missing or table.stale for table in self.tables)
         given_up = any(counts.get("given up") for counts in self.outbox.values())
-        return any((self.held, self.refused.there, self.landing, self.late_rows, given_up, incomplete, self.stopped))
+        refused, left = self.acknowledged.without(self.refused.there), self.acknowledged.without(self.landing)
+        return any((self.held, refused, left, self.late_rows, given_up, incomplete, self.stopped))
+
+    @property
+    def acknowledgements(self) -> tuple[Acknowledgement, ...]:
+        """Return those of files and warnings that there are."""
+        found: list[Finding] = [*self.landing, *self.refused.there, *self.warned]
+        return tuple(dict.fromkeys(made for each in found if (made := self.acknowledged.of(each))))
 
 
 def look(platform: Platform, *, with_metrics: bool) -> Status:
@@ -123,6 +133,7 @@ def look(platform: Platform, *, with_metrics: bool) -> Status:
         outbox=platform.ledger.outbox.open_by_target(),
         computed_by_spark=not_by_sail(platform, platform.catalogue.names),
         metrics=table_metrics(snapshot, {one.table: one.newest for one in tables}) if with_metrics else {},
+        acknowledged=Acknowledged.now(platform),
         stopped=tuple(dict.fromkeys(hold.reason for hold in stopped(platform).values())),
     )
 

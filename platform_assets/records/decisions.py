@@ -145,6 +145,22 @@ class QuarantineDecision(Signed):
     error: str
 
 
+@dataclass(frozen=True)
+class Acknowledgement(Signed):
+    """That a person looked at a file that is in no table, or at the warnings of a day.
+
+    Args:
+        finding: path of the file, or `<layer>.<table> <day>`.
+        mark: hash of what was found; another finding is not acknowledged.
+        until: when it ends, UTC; None until the finding changes.
+    """
+
+    kind: Literal["acknowledgement"]
+    finding: str
+    mark: str
+    until: datetime | None = None
+
+
 Decision = (
     LateDecision
     | PinDecision
@@ -154,6 +170,7 @@ Decision = (
     | PlanDecision
     | CircuitDecision
     | QuarantineDecision
+    | Acknowledgement
 )
 
 ABOUT: dict[str, type[Decision]] = {
@@ -165,6 +182,7 @@ ABOUT: dict[str, type[Decision]] = {
     "plan": PlanDecision,
     "circuit": CircuitDecision,
     "quarantine": QuarantineDecision,
+    "finding": Acknowledgement,
 }
 
 

@@ -23,7 +23,7 @@ MAKE_DAYS = {"demo", "land"}
 """They make so many days of sales; all others choose among days that there are."""
 
 MOMENTARY = {
-    "audit decisions", "audit head", "audit show", "breaker close", "breaker list", "breaker open",
+    "ack", "audit decisions", "audit head", "audit show", "breaker close", "breaker list", "breaker open",
     "breaker override", "breaker show", "doctor", "engine list", "init", "late list", "late refuse", "outbox drop",
     "outbox list", "outbox retry", "plan approve", "plan cancel", "plan explain", "plan history", "plan new",
     "plan pause", "plan report", "plan resume", "plan status", "quarantine discard", "quarantine list",
@@ -34,7 +34,20 @@ MOMENTARY = {
 
 STARTS_NOTHING = sorted(
     {*EXAMPLES}
-    - {"accept", "check", "demo", "erase", "test", "up", "verify", "late approve", "late refuse", "withdraw", "land"}
+    - {
+        "accept",
+        "ack",
+        "check",
+        "demo",
+        "erase",
+        "test",
+        "up",
+        "verify",
+        "late approve",
+        "late refuse",
+        "withdraw",
+        "land",
+    }
     - {name for name in EXAMPLES if name.startswith("stage ") and name != "stage list"}
     - {
         name

@@ -27,6 +27,7 @@ from platform_assets.progress import meanwhile
 from platform_assets.quality.findings import accepted_by_hand
 from platform_assets.records.chain import Entry, Heads
 from platform_assets.records.decisions import (
+    Acknowledgement,
     CircuitDecision,
     Decision,
     LateDecision,
@@ -298,6 +299,10 @@ def _about(decision: Decision) -> str:
             return f"{decision.plan}, {decision.hash}"
         case LiftDecision():
             return f"{decision.table} {which(decision.days)}, {decision.publication}"
+        case Acknowledgement():
+            return (
+                f"{decision.finding} until {decision.until:%Y-%m-%d %H:%M} UTC" if decision.until else decision.finding
+            )
         case CircuitDecision():
             return f"{decision.scope} until {decision.until:%Y-%m-%d %H:%M} UTC" if decision.until else decision.scope
         case MessageDecision():

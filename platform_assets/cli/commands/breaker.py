@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any
 
 import typer
 
+from platform_assets.cli.commands.ack import parse_time
 from platform_assets.cli.console import UsageError, opened_platform, platform_to_look
 from platform_assets.cli.options import TableName
 from platform_assets.engine.circuits import circuits, stopped
@@ -78,11 +79,7 @@ def override(
 def _until(text: str | None) -> datetime:
     if text is None:
         raise UsageError("An override needs an end.", "Add --until TIME, in UTC, as --until 2017-04-09T18:00.")
-    try:
-        end = datetime.fromisoformat(text)
-        return end.astimezone(UTC) if end.tzinfo else end.replace(tzinfo=UTC)
-    except (ValueError, OverflowError) as error:
-        raise UsageError(f"{text!r} is not a time.", "Write it as 2017-04-09T18:00, in UTC.") from error
+    return parse_time(text)
 
 
 def _decide(decide: Callable[[Platform], Collection[str]]) -> Report:

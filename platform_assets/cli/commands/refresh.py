@@ -40,6 +40,7 @@ from platform_assets.engine.state.planner import outlook, plan_steps, scoped_pla
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
 from platform_assets.engine.user_code import refuse_wrong_functions
 from platform_assets.errors import PlatformError
+from platform_assets.operations.acknowledge import Acknowledged
 from platform_assets.operations.lineage.day_history import (
     EndedRollback,
     ended_rollbacks,
@@ -138,7 +139,7 @@ def _done(platform: Platform, ahead: Ahead, author: Author, result: RefreshResul
     ended = ended_rollbacks(platform, ahead.stood)
     there = _files_refused(platform, ahead.raw) if published else ()
     met = (problem for done in result.ingests for problem in done.problems)
-    problems = each_once((*ahead.landed.problems, *met)) if published else ()
+    problems = Acknowledged.now(platform).without(each_once((*ahead.landed.problems, *met))) if published else ()
     is_part = request.tables or request.days is not None
     stale = not_asked_for(platform, request) if published and is_part else {}
     known = {(day.hold.table, str(day.hold.day)) for day in held}
@@ -438,7 +439,7 @@ def look_ahead(platform: Platform, request: Request, stage: str | None) -> Ahead
     days, holds = wanted_days(platform.catalogue, request, now.calendar), snapshot.holds
     raw = frozenset(contract.name for contract in platform.catalogue if contract.source and days.get(contract.name))
     there = delivered(platform, raw)
-    landed = Delivered() if stage else there
+    landed = Delivered() if stage else replace(there, problems=Acknowledged.now(platform).without(there.problems))
     refused = () if stage else _files_refused(platform, raw)
     wanted = [name for name, some in days.items() if some]
     stops = {table: hold for table, hold in snapshot.stopped.items() if table in wanted}
@@ -473,8 +474,8 @@ def look_ahead(platform: Platform, request: Request, stage: str | None) -> Ahead
 
 
 def _files_refused(platform: Platform, raw: Collection[str]) -> tuple[ArrivalRecord, ...]:
-    """Return files of some tables that lie there refused, and wait to be repaired or taken away."""
-    return tuple(file for file in refused_files(platform).there if file.table in raw)
+    """Return files of some tables that lie there refused, and that no person acknowledged."""
+    return Acknowledged.now(platform).without(file for file in refused_files(platform).there if file.table in raw)
 
 
 def _left_json(landed: Delivered, problems: Sequence[Problem], refused: Sequence[ArrivalRecord]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from platform_assets.cli.held_view import (
 )
 from platform_assets.cli.options import AsJson
 from platform_assets.contracts.rules import quarantine_table, refused_table
+from platform_assets.operations.acknowledge import Acknowledged
 from platform_assets.operations.status import Status, look
 from platform_assets.planning.windows import which
 from platform_assets.quality.deliveries import remedy
@@ -53,7 +54,8 @@ def status(
             return Report([f"Wrote the metrics to {metrics}."], {"metrics": metrics})
         if warnings:
             warned = platform.ledger.warned(platform.catalogue.names, at=platform.current_release().number)
-            return Report(warned_days_parts(warned), warnings_json(warned))
+            left = Acknowledged.now(platform).without(warned)
+            return Report([*warned_days_parts(left), *_more(len(warned) - len(left))], warnings_json(warned))
         known = look(platform, with_metrics=as_json)
     return Report(_files_parts(known) if files else status_parts(known), status_json(known), known.needs_a_look)
 
@@ -71,6 +73,7 @@ def status_json(known: Status) -> dict[str, object]:
         refused_files_repaired=[picked(file, "table path reason", by=by) for file, by in refused.repaired.items()],
         files_with_many_refused=[picked(file, "path landed refused") for file in refused.in_large_part],
         unread_folders=list(known.unread),
+        acknowledged=[picked(each, "finding until who reason") for each in known.acknowledgements],
         outbox={
             target: {"waiting": counts.get("waiting", 0), "given_up": counts.get("given up", 0)}
             for target, counts in known.outbox.items()
@@ -107,6 +110,9 @@ def _files_parts(known: Status) -> Iterator[Part]:
     for problem in known.landing:
         yield Note("yellow", f"not taken{' yet' if problem.is_growing else ''}", f"{problem.path} {problem.message}")
     yield from (Note("red", "refused", f"{file.path} {file.reason}") for file in known.refused.there)
+    for made in known.acknowledgements:
+        ends = f" until {made.until:%Y-%m-%d %H:%M} UTC" if made.until else ""
+        yield Note("", "acknowledged", f"{made.finding}{ends} by {made.who}: {made.reason}")
     yield from (Note("yellow", "refused", _in_large_part(file)) for file in known.refused.in_large_part)
     yield from (Note("", "taken away", f"{file.path} {file.reason}") for file in known.refused.gone)
     for file, other in known.refused.repaired.items():
@@ -157,7 +163,9 @@ def _tables_parts(known: Status) -> Iterator[Part]:
 
 def _of_files_parts(known: Status) -> Iterator[Part]:
     refused = known.refused
-    yield from left_parts([problem for problem in known.landing if not problem.is_growing], refused.there)
+    landing = known.acknowledged.without(problem for problem in known.landing if not problem.is_growing)
+    yield from left_parts(landing, known.acknowledged.without(refused.there))
+    yield from _more(len(known.acknowledgements))
     yield from (Note("yellow", "refused", _in_large_part(file)) for file in refused.in_large_part[:_SHOWN])
     if (more := len(refused.in_large_part) - _SHOWN) > 0:
         many = f"many rows of {counted(more, 'more file')}; `platform-assets status --files` names them"
@@ -175,7 +183,7 @@ def _of_files_parts(known: Status) -> Iterator[Part]:
 
 
 def _rows_parts(known: Status) -> Iterator[Part]:
-    yield from warned_tables_parts(known.warned)
+    yield from warned_tables_parts(known.acknowledged.without(known.warned))
     if known.late_rows:
         yield Note(
             "yellow", "late", f"{counted(known.late_rows, 'row', 'wait')} for a decision: platform-assets late list"
@@ -188,6 +196,13 @@ def _rows_parts(known: Status) -> Iterator[Part]:
         if days_outside := table.days_outside:
             days = f"{counted(len(days_outside), 'day')} that the calendar does not have, {which(days_outside)}"
             yield Note("", "outside", f"{table.table} has rows of {days}")
+
+
+def _more(acknowledged: int) -> Iterator[Part]:
+    if acknowledged:
+        yield Note(
+            "", "acknowledged", f"{counted(acknowledged, 'finding')}: `platform-assets status --files` names them"
+        )
 
 
 def _in_large_part(file: Arrival) -> str:

@@ -12,6 +12,7 @@ from platform_assets_tests.support.cli.commands import TABLE
 
 DECIDED = ("--reason", "a test")
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "ack": ("transactions/2017-01-01/a.txt", *DECIDED),
     "accept": (TABLE, "--days", "2017-01-01", *DECIDED),
     "audit decisions": (),
     "audit head": (),
