@@ -58,14 +58,6 @@ from platform_assets.operations.lineage.plan_report import (
     plan_table,
     protected_lines,
 )
-from platform_assets.operations.plan_record import refuse_stage_of_a_plan
-from platform_assets.operations.stages.store import (
-    checked_stage,
-    opened_stage,
-    stage_basis,
-    stage_names,
-    without_other_code,
-)
 from platform_assets.planning.arrivals import REPLAY, UNDATED
 from platform_assets.planning.plan import Plan, is_brief
 from platform_assets.planning.selection import Request, scope_of, wanted_days
@@ -100,6 +92,8 @@ def refresh(
     with opened_platform() as platform:
         refuse_wrong_functions(platform.catalogue)
         if stage and not explain:
+            from platform_assets.operations.plan_record import refuse_stage_of_a_plan  # takes longer than most plans
+
             refuse_stage_of_a_plan(platform.lake, stage)
         request = _request(platform.catalogue, platform.settings, tables or [], days, force=force)
         if only:
@@ -492,9 +486,12 @@ def _basis(now: LakeSnapshot, stage: str | None) -> LakeSnapshot:
     """Return what the plan looks at: the release, or the stage as it can be gone on with."""
     if stage is None:
         return now
-    if checked_stage(stage) not in stage_names(now.platform.lake):
+    from platform_assets.operations.stages import store  # imports what plans need
+
+    if store.checked_stage(stage) not in store.stage_names(now.platform.lake):
         return replace(now, is_private=True)
-    return stage_basis(now.platform, without_other_code(now.platform, opened_stage(now.platform, stage)))
+    opened = store.without_other_code(now.platform, store.opened_stage(now.platform, stage))
+    return store.stage_basis(now.platform, opened)
 
 
 def _asked_holds(holds: Iterable[Hold], request: Request) -> list[Hold]:
