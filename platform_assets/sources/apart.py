@@ -19,11 +19,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from inspect import signature
 from threading import Lock
-from typing import IO, Any, ParamSpec, TypeVar, get_type_hints
+from types import GenericAlias
+from typing import Any, ParamSpec, TypeVar, get_type_hints
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from platform_assets.sources.landing import ChangedError, LinkError
 from platform_assets.sources.limits import LimitError
@@ -37,55 +37,19 @@ _MOST_ANSWER = 1 << 26
 _MOST_MEMORY = 4 << 30
 """Bytes of address space; libraries reserve far more than they use."""
 
+_process: subprocess.Popen[bytes] | None = None
+_turn = Lock()
+
 
 class UnendurableError(Exception):
     """The work ends its process; the text says how."""
-
-
-class _Process:
-    def __init__(self, imported: str = "") -> None:
-        # A session of its own: a Ctrl-C is for the calling process, and without that nothing more is to be read.
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", f"from {__name__} import serve; serve({imported!r})"],
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-
-    def ask(self, question: bytes) -> bytes:
-        """Return the answer to a question, both a line.
-
-        Raises:
-            EOFError, OSError: the process died.
-        """
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(question)
-        self._process.stdin.flush()
-        return _line(self._process.stdout)
-
-    def end(self, *, now: bool) -> int:
-        """End the process and return its exit code, negative for a signal; `now` without waiting for its work."""
-        if now:
-            self._process.kill()
-        for stream in (self._process.stdin, self._process.stdout):
-            assert stream is not None
-            with suppress(OSError):  # the rest of it is not read
-                stream.close()
-        return self._process.wait()
-
-
-_process: _Process | None = None
-_turn = Lock()
 
 
 def apart(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
     """Return the result of a function, called in another process.
 
     Args:
-        work: function of a module, with types that pydantic can write as JSON and read again, as its arguments have.
+        work: function of a module, with positional parameters of types that pydantic writes as JSON and reads again.
 
     Raises:
         UnendurableError: the process died of it, twice, or would have needed too much memory.
@@ -93,18 +57,17 @@ def apart(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         ChangedError, LinkError, LimitError: the function raises it.
         RuntimeError: it raises anything else.
     """
-    bound = signature(work).bind(*args, **kwargs).arguments
-    given = {name: _type_of(work, name).dump_python(value, mode="json") for name, value in bound.items()}
-    question = json.dumps([work.__module__, work.__qualname__, given]).encode() + b"\n"
+    given, made = _types(work)
+    question = json.dumps([work.__module__, work.__qualname__, given.dump_python(args, mode="json")]).encode()
     with _turn:
         answer = _answered(question)
     try:
         said = json.loads(answer)
         if "result" in said:
-            result: _T = _type_of(work, "return").validate_python(said["result"], strict=False)
+            result: _T = made.validate_python(said["result"], strict=False)
             return result
         name, text, number, file = said["error"]
-    except (ValueError, TypeError, KeyError, ValidationError) as error:
+    except (ValueError, TypeError, KeyError) as error:
         raise UnendurableError("has the process that looks into it say what makes no sense") from error
     if name == UnendurableError.__name__:
         raise UnendurableError(str(text))
@@ -114,9 +77,9 @@ def apart(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
 
 
 def ahead(work: Callable[..., object]) -> None:
-    """Start that process unless it is there, so that it is ready once a function is called in it."""
+    """Start that process and import a function's module there, so that it is ready once the function is called."""
     with _turn, suppress(OSError):  # it cannot be started now: the first call tries again and raises
-        _started(work.__module__)
+        _send(_started(), json.dumps(work.__module__).encode())
 
 
 def rest() -> None:
@@ -125,71 +88,80 @@ def rest() -> None:
         _ended()
 
 
+@cache
+def _types(work: Callable[..., object]) -> tuple[TypeAdapter[Any], TypeAdapter[Any]]:
+    """Return the declared types of a function's parameters, together, and of its result."""
+    *given, made = get_type_hints(work, include_extras=True).values()
+    together: Any = GenericAlias(tuple, tuple(given))
+    return TypeAdapter(together), TypeAdapter(made)
+
+
 def _answered(question: bytes) -> bytes:
     for is_last in (False, True):
         try:
-            return _started().ask(question)
-        except (EOFError, BrokenPipeError):
-            code = _ended()
-            if code == -signal.SIGKILL:
-                raise OSError(errno.ENOMEM, "who looked into it was killed, perhaps for want of memory") from None
-            if is_last:
-                raise UnendurableError(f"ends the process that looks into it ({_how(code)})") from None
+            process = _started()
+            _send(process, question)
+            if (answer := _line(process)).endswith(b"\n"):  # half of one is what a dead process said last
+                return answer
+        except BrokenPipeError:
+            pass
         except BaseException:
             # A late answer would be taken for the one to the next question.
             _ended(now=True)
             raise
+        code = _ended()
+        if code == -signal.SIGKILL:
+            raise OSError(errno.ENOMEM, "who looked into it was killed, perhaps for want of memory")
+        if is_last:
+            how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+            raise UnendurableError(f"ends the process that looks into it ({how})")
     raise AssertionError("it is asked twice at most")
 
 
-def _line(stream: IO[bytes]) -> bytes:
-    """Return the next line, whole: half of one is what a dead process said last."""
-    line = stream.readline(_MOST_ANSWER)
-    if not line.endswith(b"\n"):
-        raise EOFError
-    return line
+def _send(process: subprocess.Popen[bytes], question: bytes) -> None:
+    assert process.stdin is not None
+    process.stdin.write(question + b"\n")
+    process.stdin.flush()
 
 
-@cache
-def _type_of(work: Callable[..., object], name: str) -> TypeAdapter[Any]:
-    """Return the declared type of a parameter of a function, or of its `return`."""
-    return TypeAdapter(get_type_hints(work, include_extras=True)[name])
+def _line(process: subprocess.Popen[bytes]) -> bytes:
+    assert process.stdout is not None
+    return process.stdout.readline(_MOST_ANSWER)
 
 
-def _started(imported: str = "") -> _Process:
+def _started() -> subprocess.Popen[bytes]:
     global _process
     if _process is None:
-        _process = _Process(imported)
+        # A session of its own: a Ctrl-C is for the calling process, and without that nothing more is to be read.
+        _process = subprocess.Popen(
+            [sys.executable, "-c", f"from {__name__} import serve; serve()"],
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
     return _process
 
 
 def _ended(*, now: bool = False) -> int:
+    """End the process and return its exit code, negative for a signal; `now` without waiting for its work."""
     global _process
     process, _process = _process, None
-    return process.end(now=now) if process else 0
+    if process is None:
+        return 0
+    if now:
+        process.kill()
+    with suppress(OSError):  # the rest of it is not read
+        process.communicate()
+    return process.wait()
 
 
-def _how(code: int) -> str:
-    with suppress(ValueError):
-        return signal.Signals(-code).name
-    return f"exit code {code}"
-
-
-def _bound_memory() -> None:
-    with suppress(ImportError, OSError, ValueError):  # a system without such a bound, or with a lower one
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
-        # No core dump: it could contain all of the file.
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _answer(question: bytes) -> dict[str, object]:
-    module, name, given = json.loads(question)
+def _answer(module: str, name: str, given: object) -> dict[str, object]:
     work = getattr(import_module(module), name)
+    types, made = _types(work)
     try:
-        result = work(**{name: _type_of(work, name).validate_python(value) for name, value in given.items()})
-        return {"result": _type_of(work, "return").dump_python(result, mode="json")}
+        return {"result": made.dump_python(work(*types.validate_python(given)), mode="json")}
     except MemoryError:
         text = f"takes more than {_MOST_MEMORY >> 30} GiB to look into"
         return {"error": [UnendurableError.__name__, text, None, None]}
@@ -201,17 +173,23 @@ def _answer(question: bytes) -> dict[str, object]:
         return {"error": [type(error).__name__, *said]}
 
 
-def serve(imported: str = "") -> None:
-    """Serve requests from standard input, until that ends."""
-    _bound_memory()
+def serve() -> None:
+    """Answer questions from standard input, until that ends; a text is the name of a module that will be asked for."""
+    with suppress(ImportError, OSError, ValueError):  # a system without such a bound, or with a lower one
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
+        # No core dump: it could contain all of the file.
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print is no answer
-    if imported:
-        import_module(imported)
-    with suppress(EOFError):
-        while True:
-            answers.write(json.dumps(_answer(_line(sys.stdin.buffer))).encode() + b"\n")
-            answers.flush()
+    for line in sys.stdin.buffer:
+        match json.loads(line):
+            case str(module):
+                import_module(module)
+            case question:
+                answers.write(json.dumps(_answer(*question)).encode() + b"\n")
+                answers.flush()
 
 
 atexit.register(_ended)

@@ -61,7 +61,7 @@ def is_running(number: int) -> bool:
 
 
 def test_results_and_errors_come_back_from_one_process() -> None:
-    assert apart(add, 2, other=3) == 5
+    assert apart(add, 2, 3) == 5
     assert apart(own_number) == apart(own_number) != os.getpid()
     assert apart(print_much) == "printed"
     with pytest.raises(FileNotFoundError, match="not there"):
