@@ -240,6 +240,10 @@ class Contract:
             )
         for what, todo, wrong in () if self.source is None else self.source.misfits(self):
             yield self._error(what, todo, wrong)
+        yield from self._version_problems()
+
+    def _version_problems(self) -> Iterator[ContractError]:
+        """Yield why the versions of a key could not be told, on which day they lie, or which of them counts."""
         is_column = self.voided is None or IDENTIFIER.fullmatch(self.voided)
         if self.voided is not None and not is_column and not words(self.voided) & {*self.column_names}:
             yield self._error(

@@ -54,7 +54,7 @@ def publish(
     timeout_s: float = PUBLISH_TIMEOUT_S,
     permit: Callable[[], None] = lambda: None,
 ) -> int:
-    """Replace the days of a manifest in all its tables and show the result in one release.
+    """Replace the days of a manifest in all its tables, show the result in one release, and return its number.
 
     Idempotent: a publication that this or another process has released already is not released again.
 
@@ -62,19 +62,11 @@ def publish(
         manifest: what to publish; its files are staged already.
         permit: called under the lock, just before anything is changed; raises what forbids it.
 
-    Returns:
-        The number of the release that shows it.
-
     Raises:
-        Conflict: another publication replaced these days, or days that they read, after they had been read;
-            nothing was published.
-        OvertakenError: another release is current than it was made for; nothing was published.
-        ForeignCommitError: a table was changed by something else than a publication.
-        SchemaMismatchError: files have other columns than their table and may not bring them; nothing was published.
-        StagedFileError: a file is missing, short, misplaced or being deleted; nothing was published.
-        ManifestError: the manifest names a table twice, or another one has its name.
-        LockTimeoutError: another process held the lock for too long.
-        LockLostError: another process has published since a lock was taken; nothing was published.
+        Conflict: another publication replaced these days, or days that they read, after they had been read.
+        OvertakenError: another release is current than it was made for.
+        ForeignCommitError, SchemaMismatchError, StagedFileError, ManifestError, LockTimeoutError, LockLostError:
+            a table, a file, the manifest or the lock is not as it should be; as above, nothing was published.
         InterruptedPublicationError: it failed half-way; the next publisher finishes it.
     """
     _check(manifest)

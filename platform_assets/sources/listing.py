@@ -15,7 +15,7 @@ import os
 import stat
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import date, datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -70,53 +70,54 @@ def list_landing(
     start with a dot or an underscore are left to their writer. An unreadable file is a problem that blocks no other.
 
     Args:
-        settle_s: a file changed less than this many seconds ago is still growing.
-        limits: a larger file is not read; by default the settings' defaults.
         among: paths of the only files to look at; nothing else is listed, and no date counts as delivered.
     """
     limits = limits or Limits()
     pending: list[LandedFile] = []
-    growing: list[Problem] = []
     problems: list[Problem] = []
     delivered: set[date] = set()
-    folder = source.folder
-    named = None if among is None else _by_date(among, folder)
-    for entry in area.dates(folder, named, problems):
-        day = _arrival_date(entry)
-        if day is None:
-            what = "is not a folder named after an arrival date, such as 2017-03-31"
-            problems.append(Problem(f"{folder}/{entry}", what))
-            continue
-        arrived = area.date_folder(f"{folder}/{entry}", None if named is None else named[entry])
-        if isinstance(arrived, Problem):
-            problems.append(arrived)
-            continue
-        if day > until:
-            continue
-        known_problems = len(problems)
+    for day, folder, arrived in _arrived(area, source.folder, among, until, problems):
+        before, refused = len(problems), False
         files = _without_markers(arrived.names(problems), source)
         if source.complete and not source.marks_files and not arrived.has(source.complete):
-            if files:
-                growing.append(_not_complete(f"{folder}/{entry}", source.complete))
+            problems += [_not_complete(folder, source.complete)] if files else []
             continue
-        left = len(problems) > known_problems
         for name in files:
-            path = f"{folder}/{entry}/{name}"
+            path = f"{folder}/{name}"
             had = known.get(path)
             if had is None and source.marks_files and not arrived.has(f"{name}{source.complete}"):
-                growing.append(_not_complete(path, f"{name}{source.complete}"))
-                left = True
+                problems.append(_not_complete(path, f"{name}{source.complete}"))
                 continue
             outcome = _look(arrived, path, day, source, had, settle_s, limits, hashes)
             if isinstance(outcome, LandedFile):
                 pending.append(outcome)
             elif outcome is not None:
-                (growing if outcome.is_growing else problems).append(outcome)
-            left |= isinstance(outcome, Problem) or (outcome is None and had is not None and had.refused)
-        if named is None and not left and (files or (source.complete and not source.marks_files)):
+                problems.append(outcome)
+            else:
+                refused |= had is not None and had.refused
+        is_whole = among is None and not refused and len(problems) == before
+        if is_whole and (files or (source.complete and not source.marks_files)):
             delivered.add(day)
     hashes.keep()
-    return Listing(tuple(pending), tuple(growing), tuple(problems), frozenset(delivered))
+    growing = tuple(problem for problem in problems if problem.is_growing)
+    others = tuple(problem for problem in problems if not problem.is_growing)
+    return Listing(tuple(pending), growing, others, frozenset(delivered))
+
+
+def _arrived(
+    area: Area, folder: str, among: Collection[str] | None, until: date, problems: list[Problem]
+) -> Iterator[tuple[date, str, DateFolder]]:
+    """Yield arrival dates up to one, each with its folder's path and content."""
+    named = None if among is None else _by_date(among, folder)
+    for entry in area.dates(folder, named, problems):
+        path, day = f"{folder}/{entry}", _arrival_date(entry)
+        arrived = day and area.date_folder(path, None if named is None else named[entry])
+        if day is None or arrived is None:
+            problems.append(Problem(path, "is not a folder named after an arrival date, such as 2017-03-31"))
+        elif isinstance(arrived, Problem):
+            problems.append(arrived)
+        elif day <= until:
+            yield day, path, arrived
 
 
 def _without_markers(names: Iterable[str], source: LandingFiles) -> list[str]:

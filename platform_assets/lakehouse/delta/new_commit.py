@@ -61,17 +61,13 @@ def commit_difference(
     *,
     new_columns: bool = False,
 ) -> int:
-    """Commit removes and adds on the version just read, and force the commit to disk.
+    """Commit removes and adds on the version just read, force the commit to disk, and return the new version.
 
     Args:
         head: version the difference was made from; -1 makes the table.
-        adds: files that are not live and enter.
         said: metadata of the commit, as `commit_metadata` makes it.
         new_columns: the schema is another one than the table has, and enters with the files; of a day that a file
             leaves, all that are live leave.
-
-    Returns:
-        The new version.
     """
     from deltalake import DeltaTable, Schema
     from deltalake.transaction import AddAction, create_table_with_add_actions
