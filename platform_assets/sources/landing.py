@@ -318,47 +318,39 @@ class Hashes:
 
     def __init__(self, file: Path | None = None) -> None:
         self._file: Final = file
-        self._known: _Known = {}
-        self._is_looked_up = self._is_new = False
+        self._known: _Known | None = None
+        self._is_new = False
 
     @staticmethod
     @cache
     def in_state(state: Path) -> Hashes:
-        """Return those of an installation, which its process looks up in memory first."""
+        """Return those of an installation, which its process reads once."""
         return Hashes(state / "hashed.json")
 
     def of(self, file: Path, state: State) -> str | None:
         """Return the sha256 of a version of a file; None if it was not read yet."""
-        if (found := self._found(file, state)) is None and not self._is_looked_up:
-            self._known |= self._kept()
-            self._is_looked_up = True  # until the cache is shared again
-            found = self._found(file, state)
-        return found
+        if self._known is None:
+            self._known = self._kept()
+        known, sha256 = self._known.get(str(file), (None, None))
+        return sha256 if known == state else None
 
     def learn(self, file: Path, state: State, sha256: str) -> str:
         """Remember a hash just read, if the version can be distinguished from the next one. Returns the hash."""
-        if time.time_ns() - state[-1] >= RESTS_NS:
+        if self._known is not None and time.time_ns() - state[-1] >= RESTS_NS:
             self._known[str(file)] = state, sha256
             self._is_new = True
         return sha256
 
     def keep(self) -> None:
         """Let other processes know what was learnt; of two at once, one may have to read again."""
-        self._is_looked_up = False
-        if not self._is_new:
+        if not self._is_new or self._known is None or self._file is None:
             return
         self._is_new = False
-        self._known = dict([*(self._kept() | self._known).items()][-_MOST:])
-        if self._file is None:
-            return
+        known = dict([*(self._kept() | self._known).items()][-_MOST:])
         with suppress(OSError):
             unfinished = self._file.with_name(f"{self._file.name}.{os.getpid()}")
-            unfinished.write_text(json.dumps(self._known), encoding="utf-8")
+            unfinished.write_text(json.dumps(known), encoding="utf-8")
             unfinished.replace(self._file)
-
-    def _found(self, file: Path, state: State) -> str | None:
-        known, sha256 = self._known.get(str(file), (None, None))
-        return sha256 if known == state else None
 
     def _kept(self) -> _Known:
         if self._file is None:

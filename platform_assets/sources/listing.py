@@ -111,7 +111,7 @@ def _arrived(
     named = None if among is None else _by_date(among, folder)
     for entry in area.dates(folder, named, problems):
         path, day = f"{folder}/{entry}", _arrival_date(entry)
-        arrived = day and area.date_folder(path, None if named is None else named[entry])
+        arrived = area.date_folder(path, None if named is None else named[entry]) if day else None
         if day is None or arrived is None:
             problems.append(Problem(path, "is not a folder named after an arrival date, such as 2017-03-31"))
         elif isinstance(arrived, Problem):
