@@ -28,7 +28,7 @@ from platform_assets.contracts import (
 from platform_assets.contracts.checks import Tolerance
 from platform_assets.planning.windows import Calendar, days_read
 from platform_assets.records.differences import EXAMPLES, Difference, Differences
-from platform_assets.spark.compare.reconciliation import days_by_checksum, differences
+from platform_assets.spark.compare.reconciliation import differences
 from platform_assets.spark.compare.row_diff import within_sql
 from platform_assets.spark.windows import Windowed
 from platform_assets_tests.support.installation import rows_as_frame
@@ -172,43 +172,6 @@ def test_differences_equal_those_of_dictionaries(
     wanted = {day: one for day, one in wanted.items() if one}
     assert 3 <= len(wanted) < len(DAYS)
     assert compared(frame(spark, ours), read, declared, DAYS) == wanted
-    checked = days_by_checksum(frame(spark, ours), read, declared, DAYS)
-    assert checked == (set(wanted) if amounts == SUMS else None)
-
-
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.proof) for seed in (1, 2))])
-def test_checksums_differ_where_a_single_figure_does(spark: SparkSession, seed: int) -> None:
-    rows = some_rows(seed)
-    theirs, read = right(rows, span(3)), upstream(spark, rows, span(3))
-    declared = Reconciliation("silver.t", ("k", "j"), SUMS)
-    ours = {day: dict(keys) for day, keys in theirs.items()}
-    draw = random.Random(seed)
-    spoilt = set(draw.sample(DAYS, 6))
-    for day in spoilt:
-        one, other = draw.sample(sorted(ours[day], key=str), 2)
-        if draw.randrange(2):
-            # The sum over all keys stays what it is.
-            ours[day][one] = (ours[day][one][0] + 1, *ours[day][one][1:])
-            ours[day][other] = (ours[day][other][0] - 1, *ours[day][other][1:])
-        else:
-            values = ours[day][one]
-            ours[day][one] = (*values[:2], (values[2] or Decimal(0)) + Decimal("0.01"), *values[3:])
-    assert days_by_checksum(frame(spark, ours), read, declared, DAYS) == spoilt
-
-
-def test_figures_that_are_not_whole_numbers_of_some_digits_have_no_checksum(spark: SparkSession) -> None:
-    day = DAYS[0]
-    ours = rows_as_frame(spark, [(day, 1, 1.5, Decimal("1.00"))], "event_date date, k long, r double, w decimal(20,2)")
-    for amount in (
-        Amount("r", "sum(r)", "sum(r)"),
-        Amount("w", "sum(w)", "sum(w)"),
-        Amount("keys", "count(distinct k)", "count(1)"),
-        Amount("mixed", "sum(k)", "sum(cast(w as decimal(12,2)))"),
-    ):
-        declared = Reconciliation("silver.t", ("k",), (amount,))
-        assert days_by_checksum(ours, ours, declared, [day]) is None
-        assert differences(ours, ours, declared, [day]) == {}
-        assert set(differences(ours, ours.limit(0), declared, [day])) == {day}
 
 
 def test_a_day_can_be_compared_as_a_whole(spark: SparkSession) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -185,15 +185,8 @@ def may_move(arriving: FileRows, present: FileRows, source: Contract) -> bool:
         return every.set_alias("p").join(mine.set_alias("a"), f"{same} AND a.{DAY} <> p.{DAY}", how="semi").limit(1)
 
     has_doubles = any(source.column(name).type == "double" for name in source.key)
-    found = None if has_doubles else _answers(ask, arriving, *([present] if present.files else []))
+    found = None if has_doubles else answers(ask, arriving, *([present] if present.files else []))
     return found is None or bool(found)
-
-
-def sums_by_day(rows: FileRows, values: Collection[str]) -> dict[date, list[int]] | None:
-    """Return the sums of each day of whole numbers, which are DuckDB's SQL."""
-    sums = ", ".join((DAY, *(f"sum({each})" for each in values)))
-    found = _answers(lambda given: given.aggregate(sums, DAY), rows)
-    return None if found is None else {day: [int(total) for total in of_day] for day, *of_day in found}
 
 
 def repeated_keys(rows: FileRows, key: Sequence[str], schema: StructType) -> dict[date, int] | None:
@@ -201,7 +194,7 @@ def repeated_keys(rows: FileRows, key: Sequence[str], schema: StructType) -> dic
     if any(isinstance(schema[name].dataType, DoubleType) for name in key):
         return None  # one number in several forms
     by_key = ", ".join(f'"{name}"' for name in dict.fromkeys((DAY, *key)))
-    found = _answers(
+    found = answers(
         lambda given: (
             given.aggregate(f"{by_key}, count(*) AS _rows", by_key)
             .filter("_rows > 1")
@@ -228,7 +221,7 @@ def changes(before: FileRows, after: FileRows, contract: Contract) -> dict[date,
         *(f'coalesce(sum({side}."{name}"), 0)' for side in "ba" for name in names),
     ]
     by_key, days = " AND ".join((f"b.{DAY} = a.{DAY}", *same)), f"coalesce(b.{DAY}, a.{DAY})"
-    found = _answers(
+    found = answers(
         lambda b, a: b.set_alias("b").join(a.set_alias("a"), by_key, how="outer").aggregate(", ".join(figures), days),
         before,
         after,
@@ -242,7 +235,7 @@ def changes(before: FileRows, after: FileRows, contract: Contract) -> dict[date,
     return by_day
 
 
-def _answers(ask: Callable[..., duckdb.DuckDBPyRelation], *tables: FileRows) -> list[tuple[Any, ...]] | None:
+def answers(ask: Callable[..., duckdb.DuckDBPyRelation], *tables: FileRows) -> list[tuple[Any, ...]] | None:
     """Return what DuckDB answers; None where it cannot, be it for lack of memory, or of a column in old files."""
     import duckdb
     import pyarrow as pa
