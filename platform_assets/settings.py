@@ -56,6 +56,7 @@ from platform_assets.project import (
     with_own_paths,
 )
 from platform_assets.project import SettingsError as SettingsError
+from platform_assets.routes import Route
 from platform_assets.settings_words import LEAST_SECRET, ONLY_AS_VARIABLES, SHORTEST_PASSWORD, describe, misspelt
 from platform_assets.sql_settings import as_text, problems_of
 
@@ -295,6 +296,9 @@ class Settings(BaseSettings):
     )
     webhook_url: Webhook = Field(
         default=None, description="Announced of failed and held days; only as a PLATFORM_… variable."
+    )
+    notify: dict[str, Route] = Field(
+        default_factory=dict, description="Routes of announcements to chats, mail and pagers, by name."
     )
     webhook_secret: Secret = Field(
         default=None, description="Signs messages to the webhook; only as a PLATFORM_… variable."

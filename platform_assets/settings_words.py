@@ -12,6 +12,7 @@ from platform_assets.places import without_secrets
 PREFIX = "PLATFORM_"
 _MAY_HOLD_SECRETS = {
     "ledger_url",
+    "notify",
     "secret",
     "spark_conf",
     "spark_remote",

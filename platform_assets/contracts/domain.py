@@ -21,6 +21,8 @@ from platform_assets.places import origin_of
 
 ANNOUNCEMENTS = "announcements"
 """Where the platform's own announcements go; no exposure has that name."""
+ROUTE = f"{ANNOUNCEMENTS}: "
+"""Before the name of a route, what a message to it is for."""
 OPENLINEAGE = "openlineage"
 """Where lineage events go; no exposure has that name either."""
 _TAKEN = (ANNOUNCEMENTS, OPENLINEAGE)

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pydantic import SecretStr
 
 from platform_assets.contracts import Catalogue
-from platform_assets.contracts.domain import ANNOUNCEMENTS, OPENLINEAGE
+from platform_assets.contracts.domain import ANNOUNCEMENTS, OPENLINEAGE, ROUTE
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
@@ -35,7 +35,7 @@ class Address:
     """Where messages to a target go.
 
     Args:
-        target: an exposure's name, `announcements` or `openlineage`.
+        target: an exposure's name, `announcements`, that of a route, or `openlineage`.
         variable: that names the address.
         url: which is a secret; None where nothing can be sent, or another library knows where to.
         problem: why nothing can be sent; empty otherwise.
@@ -53,6 +53,7 @@ def addresses(catalogue: Catalogue, settings: Settings) -> dict[str, Address]:
     url = settings.webhook_url
     problem = "" if url else f"{_WEBHOOK} is not set"
     known += [Address(ANNOUNCEMENTS, _WEBHOOK, url, problem), _lineage(settings)]
+    known += [_of_route(f"{ROUTE}{name}", route.url_env) for name, route in settings.notify.items()]
     return {address.target: address for address in known}
 
 
@@ -63,6 +64,13 @@ def _of_variable(target: str, variable: str) -> Address:
     if not is_private_url(url):
         return Address(target, variable, problem=f"{variable} is no https:// address, and no http:// of this machine")
     return Address(target, variable, SecretStr(url))
+
+
+def _of_route(target: str, variable: str) -> Address:
+    if find_spec("apprise") is None:
+        return Address(target, variable, problem="apprise is not installed: install platform-assets[notify]")
+    url = os.environ.get(variable, "")
+    return Address(target, variable, SecretStr(url) if url else None, "" if url else f"{variable} is not set")
 
 
 def _lineage(settings: Settings) -> Address:
@@ -82,8 +90,13 @@ def _send(platform: Platform, to: Address, message: Message) -> None:
         from platform_assets.operations.lineage.openlineage import emit  # and its client, which nothing else needs
 
         emit(platform, message.publication, json.loads(message.body)["table"])
+        return
+    assert to.url is not None
+    if to.target.startswith(ROUTE):
+        from platform_assets.operations.notify import notify  # and Apprise, which nothing else needs
+
+        notify(to.url, to.variable, message)
     else:
-        assert to.url is not None
         post(to.url, message.body, message.key, platform.settings.webhook_secret)
 
 

@@ -18,7 +18,7 @@ from platform_assets.engine.user_code import refuse_wrong_functions
 from platform_assets.orchestration.assets.events import asset_key, plain, shown_owners
 from platform_assets.orchestration.assets.factory import build_assets
 from platform_assets.orchestration.assets.table_checks import build_comparisons, build_freshness
-from platform_assets.orchestration.automation.announcements import announce
+from platform_assets.orchestration.automation.incidents import announce
 from platform_assets.orchestration.automation.refresh_requests import late_data
 from platform_assets.orchestration.automation.schedules import (
     build_schedules,

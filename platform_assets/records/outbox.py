@@ -44,8 +44,8 @@ class Message:
     settled_at: datetime | None = None
 
 
-Channel = Literal["log", "webhook"]
-"""Where announcements go."""
+Channel = str
+"""Where announcements go: `log`, `webhook`, or the target of a route."""
 
 
 @dataclass(frozen=True)

@@ -192,6 +192,7 @@ CASES: list[Any] = [
     pytest.param(["views", "--engine", "spark"], (), marks=pytest.mark.proof),
     (["rollback", "--to", "0", "--dry-run"], ()),
     pytest.param(["erase", "--help"], (), marks=pytest.mark.proof),
+    pytest.param(["ack", "--help"], (), marks=pytest.mark.proof),
     pytest.param(["accept", "--help"], (), marks=pytest.mark.proof),
     pytest.param(["late", "--help"], (), marks=pytest.mark.proof),
     pytest.param(["audit", "verify"], ("numpy",), marks=pytest.mark.proof),

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from platform_assets.contracts import Catalogue
+from platform_assets.contracts.domain import ROUTE
 from platform_assets.engine.admissions import why_no_sail
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.pending import landing_problem
@@ -177,14 +178,15 @@ def _tables(settings: Settings) -> str:
 
 
 def _exposures(settings: Settings) -> str:
-    """Check that exposures have addresses, as far as this process knows."""
+    """Check that exposures and routes have addresses, as far as this process knows."""
     if (catalogue := _catalogue(settings)) is None:
         return "Not looked at: tables cannot be loaded."
     known = addresses(catalogue, settings)
-    if wrong := [f"{each.name}: {problem}" for each in catalogue.exposures if (problem := known[each.name].problem)]:
+    targets = [each.name for each in catalogue.exposures] + [f"{ROUTE}{name}" for name in settings.notify]
+    if wrong := [f"{each}: {problem}" for each in targets if (problem := known[each].problem)]:
         todo = "Set it where `up` is started, and where `outbox send` is; until then its messages wait."
         raise _WrongError(f"{'; '.join(wrong)}.", todo)
-    return ", ".join(f"{each.name} by {each.url_env}" for each in catalogue.exposures) or "None are declared."
+    return ", ".join(f"{each} by {known[each].variable}" for each in targets) or "None are declared."
 
 
 def _ledger(settings: Settings) -> str:

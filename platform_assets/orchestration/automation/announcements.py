@@ -18,29 +18,22 @@ from typing import Any
 import dagster as dg
 
 from platform_assets.contracts.domain import ANNOUNCEMENTS
-from platform_assets.engine.circuits import circuits
-from platform_assets.engine.platform import Platform
-from platform_assets.operations.audit import heads_of
-from platform_assets.operations.lineage.held_days import HeldDay, held_days, withdrawals
-from platform_assets.operations.plan_record import BackfillRecord, Event, records_since
-from platform_assets.orchestration.assets.checks import TableDay, good_days, recorded_days_left
-from platform_assets.orchestration.resources import PlatformResource
+from platform_assets.operations.lineage.held_days import HeldDay, withdrawals
+from platform_assets.operations.plan_record import BackfillRecord, Event
+from platform_assets.orchestration.assets.checks import TableDay, recorded_days_left
 from platform_assets.planning.windows import as_named
-from platform_assets.records.chain import Heads
 from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import CIRCUIT, Hold
-from platform_assets.records.outbox import Announced, AnnouncedDay, AnnouncedHeads, Channel, Message
+from platform_assets.records.outbox import Announced, AnnouncedDay, AnnouncedHeads, Message
 from platform_assets.words import as_chat, visible, without_figures
 
-_EVERY_S = 30
-_CHANNELS: tuple[Channel, ...] = ("log", "webhook")
-_LOOK_BACK = timedelta(days=7)
+LOOK_BACK = timedelta(days=7)
 """Runs that failed earlier are not announced any more, such as those of the time before a webhook was set."""
 
 NEWS = timedelta(days=7)
 """Events of plans that are older are not announced any more: the outbox may have forgotten that they were."""
 
-_MOST_RUNS = 200
+MOST_RUNS = 200
 _ERROR_NAME = re.compile(r"^[\w.]+: ")
 
 _MOST_DAYS = 50
@@ -76,9 +69,9 @@ class FailedRun:
 
 def failed_runs(instance: dg.DagsterInstance, announced: Collection[str]) -> list[FailedRun]:
     """Return the runs of the last week that failed and are not announced yet, oldest first."""
-    since = datetime.now(UTC) - _LOOK_BACK
+    since = datetime.now(UTC) - LOOK_BACK
     failure = dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE], updated_after=since)
-    runs = [record.dagster_run for record in instance.get_run_records(failure, limit=_MOST_RUNS)]
+    runs = [record.dagster_run for record in instance.get_run_records(failure, limit=MOST_RUNS)]
     return [_failed(instance, run) for run in reversed(runs) if run.run_id not in announced]
 
 
@@ -123,6 +116,7 @@ class Present:
         failed: runs.
         good: days that failed runs left and that are what they should be by now.
         details: of held days, those at least that are not announced.
+        failing: of these runs, the newest ones of their jobs.
         known_runs: ids of the runs that Dagster can show.
         ui_url: of Dagster.
         heads: of both chains, with the moment, if they are announced; None if not, or if there is no chain yet.
@@ -130,6 +124,7 @@ class Present:
 
     holds: Collection[Hold]
     failed: Collection[FailedRun] = ()
+    failing: frozenset[str] = frozenset()
     good: Collection[TableDay] = ()
     details: Mapping[TableDay, HeldDay] = field(default_factory=dict)
     known_runs: Collection[str] = ()
@@ -170,9 +165,9 @@ def announcements(now: Present, announced: Announced) -> list[Announcement]:
     for hold in now.holds:
         if announced_day(hold) not in announced.held:
             together[hold.table, hold.run].append(hold)
-    of_holds = [_of_holds(table, run, group, now) for (table, run), group in together.items()]
+    of_holds = [announcement_of_holds(table, run, group, now) for (table, run), group in together.items()]
     silent = announced.runs | runs_announced_by_days(now)
-    of_runs = (_of_run(run, now.ui_url) for run in now.failed if run.run_id not in silent)
+    of_runs = (announcement_of_run(run, now.ui_url) for run in now.failed if run.run_id not in silent)
     return [*of_holds, *_of_healed(now, announced), *of_runs, *_of_heads(now.heads, announced.heads)]
 
 
@@ -195,7 +190,8 @@ def announced_day(hold: Hold) -> AnnouncedDay:
     return AnnouncedDay(hold.table, hold.day, hold.refused)
 
 
-def _of_holds(table: str, run: str, holds: Sequence[Hold], now: Present) -> Announcement:
+def announcement_of_holds(table: str, run: str, holds: Sequence[Hold], now: Present) -> Announcement:
+    """Return the announcement of held days of a table, or of its open circuit."""
     days = sorted({hold.day for hold in holds})
     details = [now.details[table, day] for day in days if (table, day) in now.details]
     commands = withdrawals(details)
@@ -277,7 +273,8 @@ def _of_healed(now: Present, announced: Announced) -> Iterator[Announcement]:
         yield Announcement(Announced(), title, text, payload, frozenset(over))
 
 
-def _of_run(run: FailedRun, ui_url: str) -> Announcement:
+def announcement_of_run(run: FailedRun, ui_url: str) -> Announcement:
+    """Return the announcement of a failed run."""
     link = f"{ui_url}/runs/{run.run_id}"
     title = f"Run {run.run_id[:8]} of {run.job} failed.{' It is tried once more.' if run.is_tried_again else ''}"
     text, chat = (_with_link(title, run.reason.split("\n"), [], link, written) for written in (visible, as_chat))
@@ -360,71 +357,3 @@ def _message(record: BackfillRecord, event: Event, now: datetime) -> Message:
     }
     key = sha256(json.dumps([record.name, event.kind, event.what, event.at.isoformat()]).encode()).hexdigest()[:32]
     return Message(key, ANNOUNCEMENTS, title, json.dumps(body), created_at=event.at, due_at=now)
-
-
-@dg.sensor(
-    name="announcements",
-    minimum_interval_seconds=_EVERY_S,
-    default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Says once, in the log and by the outbox if a webhook is set, that a day is held or healed, a circuit "
-    "opened or closed, or a run failed.",
-)
-def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) -> dg.SkipReason:
-    """Announce held days with what may be to blame, healed ones, failed runs, each with reason and link; and heads.
-
-    Announcements for the webhook go into the outbox, which delivers them; so do events that plans subscribe to.
-    """
-    with platform.open() as opened:
-        notes, has_webhook = opened.ledger.notes, bool(opened.settings.webhook_url)
-        logged = notes.announced("log")
-        sent = notes.announced("webhook") if has_webhook else logged
-        now = _present(context.instance, opened, logged, sent)
-        for channel in _CHANNELS if has_webhook else _CHANNELS[:1]:
-            notes.mark_announced(channel, Announced(runs=runs_announced_by_days(now)))
-        to_log = announcements(now, logged)
-        for announcement in to_log:
-            # What healed is good news; all else wants a look.
-            (context.log.info if announcement.over else context.log.error)(announcement.text)
-            notes.mark_announced("log", announcement.about, announcement.over)
-        to_send = announcements(replace(now, heads=_heads(opened)), sent) if has_webhook else []
-        for announcement in to_send:
-            notes.mark_announced(
-                "webhook", announcement.about, announcement.over, by=announcement.message(datetime.now(UTC))
-            )
-        if has_webhook:
-            moment = datetime.now(UTC)
-            for message in plan_messages(records_since(opened.lake, moment - NEWS), moment):
-                if not opened.ledger.outbox.with_key(message.key):  # asked every time; written once
-                    notes.mark_announced("webhook", Announced(), by=message)
-    news = to_log or to_send
-    if not news:
-        return dg.SkipReason("nothing to announce")
-    return dg.SkipReason("announced: " + "; ".join(announcement.title for announcement in news))
-
-
-def _present(instance: dg.DagsterInstance, platform: Platform, logged: Announced, sent: Announced) -> Present:
-    """Look at the platform. Skips what is announced on both channels already."""
-    holds = platform.ledger.holds()
-    states = circuits(platform).items()
-    opened = tuple(open_circuit(state.hold(table)) for table, state in states if state.state != "closed")
-    new = {(hold.table, hold.day) for hold in holds if announced_day(hold) not in logged.held & sent.held}
-    held = held_days(platform, [hold for hold in holds if (hold.table, hold.day) in new])
-    failed = failed_runs(instance, logged.runs & sent.runs)
-    left: defaultdict[str, set[date]] = defaultdict(set)
-    for table, day in {each for run in failed for each in run.left}:
-        left[table].add(day)
-    known = [platform.catalogue[name] for name in left if name in platform.catalogue.names]
-    return Present(
-        holds=(*holds, *opened),
-        failed=failed,
-        good={(table.name, day) for table in known for day in good_days(platform, table, left[table.name])},
-        details={(day.hold.table, day.hold.day): day for day in held},
-        known_runs={hold.run for hold in (*holds, *opened) if instance.has_run(hold.run)},
-        ui_url=platform.settings.ui_url,
-    )
-
-
-def _heads(platform: Platform) -> AnnouncedHeads | None:
-    """Return where both chains stand; None where there is nothing in either."""
-    heads = heads_of(platform.lake, platform.ledger)
-    return None if heads == Heads() else AnnouncedHeads(str(heads), datetime.now(UTC))

@@ -1,0 +1,206 @@
+"""The sensor of announcements, and incidents: what a chat or mailbox hears of once, and once more when it is over.
+
+An incident is a kind of trouble of one table, or failures of one job: while it lasts, more of it is no news. The log
+and the webhook get every announcement instead.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from functools import partial
+from hashlib import sha256
+
+import dagster as dg
+
+from platform_assets.contracts.domain import ROUTE
+from platform_assets.engine.circuits import circuits
+from platform_assets.engine.platform import Platform
+from platform_assets.operations.audit import heads_of
+from platform_assets.operations.lineage.held_days import held_days
+from platform_assets.operations.plan_record import BackfillRecord, records_since
+from platform_assets.orchestration.assets.checks import good_days
+from platform_assets.orchestration.automation.announcements import (
+    LOOK_BACK,
+    MOST_RUNS,
+    NEWS,
+    Announcement,
+    Present,
+    announced_day,
+    announcement_of_holds,
+    announcement_of_run,
+    announcements,
+    failed_runs,
+    open_circuit,
+    plan_messages,
+    runs_announced_by_days,
+)
+from platform_assets.orchestration.resources import PlatformResource
+from platform_assets.records.chain import Heads
+from platform_assets.records.code_version import Attempt
+from platform_assets.records.history import CIRCUIT, Hold
+from platform_assets.records.outbox import Announced, AnnouncedDay, AnnouncedHeads, Channel
+from platform_assets.routes import Kind, Route
+
+_EVERY_S = 30
+_CHANNELS: tuple[Channel, ...] = ("log", "webhook")
+
+Incident = tuple[str, Kind]
+"""A table or a job, and what is wrong with it."""
+
+
+def standing(now: Present) -> dict[Incident, Callable[[], Announcement]]:
+    """Return every incident that lasts, each with what makes its announcement."""
+    holds: defaultdict[Incident, list[Hold]] = defaultdict(list)
+    for hold in now.holds:
+        holds[hold.table, "circuit" if hold.gate == CIRCUIT else "held"].append(hold)
+    found: dict[Incident, Callable[[], Announcement]] = {
+        (table, kind): partial(announcement_of_holds, table, group[-1].run, group, now)
+        for (table, kind), group in holds.items()
+    }
+    silent = runs_announced_by_days(now)
+    for run in now.failed:
+        if run.run_id in now.failing - silent:
+            found[run.job, "failed"] = partial(announcement_of_run, run, now.ui_url)
+    return found
+
+
+def news(
+    now: Present, announced: Announced, route: Route, owners: Mapping[str, frozenset[str]]
+) -> Iterator[Announcement]:
+    """Yield what a route has not heard of yet: incidents that began, and those it knows that are over.
+
+    Args:
+        announced: on the route.
+        owners: by table, and by job for the tables that its failed runs left.
+    """
+    lasting = standing(now)
+    rows = [row for row in announced.held if isinstance(row.refused, Attempt)]
+    known = {(row.table, row.refused.fingerprint): row for row in rows if isinstance(row.refused, Attempt)}
+    for (subject, kind), make in sorted(lasting.items(), key=lambda each: each[0]):
+        if (subject, kind) not in known and route.wants(kind, owners.get(subject, frozenset())):
+            row = AnnouncedDay(subject, datetime.now(UTC).date(), Attempt(kind))
+            yield replace(make(), about=Announced(held=frozenset({row})))
+    for incident, row in sorted(known.items()):
+        if incident not in lasting:
+            yield _over(*incident, now.ui_url, row)
+
+
+def _over(subject: str, kind: str, ui_url: str, row: AnnouncedDay) -> Announcement:
+    titles = {
+        "held": f"{subject}: no day is held any more; readers see what was published since.",
+        "circuit": f"{subject}: its circuit is closed; what waited is published again.",
+        "failed": f"{subject} succeeded again.",
+    }
+    link = f"{ui_url}/{'runs' if kind == 'failed' else f'assets/{subject}?view=partitions'}"
+    text = f"{titles[kind]}\n{link}"
+    return Announcement(Announced(), titles[kind], text, {"text": text, "what": "healed"}, frozenset({row}))
+
+
+def route_messages(
+    platform: Platform, now: Present, plans: Sequence[BackfillRecord], moment: datetime
+) -> Iterator[str]:
+    """Write the news of each route into the outbox, and yield their titles. In quiet hours a route hears nothing.
+
+    What is over by the end of these hours is never announced.
+    """
+    owners = {contract.name: frozenset({contract.owner}) for contract in platform.catalogue}
+    for run in now.failed:
+        owners[run.job] = frozenset().union(*(owners.get(table, ()) for table, _ in run.left))
+    notes, outbox = platform.ledger.notes, platform.ledger.outbox
+    for name, route in platform.settings.notify.items():
+        target = f"{ROUTE}{name}"
+        if route.is_quiet(moment):
+            continue
+        for each in news(now, notes.announced(target), route, owners):
+            message = replace(each.message(moment), target=target)
+            notes.mark_announced(target, each.about, each.over, by=message)
+            yield each.title
+        for record in plans:
+            wanted = route.wants("plan", frozenset({record.file.owner}))
+            for message in plan_messages([record], moment) if wanted else ():
+                key = sha256(f"{message.key} {name}".encode()).hexdigest()[:32]
+                if not outbox.with_key(key):
+                    notes.mark_announced(target, Announced(), by=replace(message, key=key, target=target))
+                    yield message.title
+
+
+@dg.sensor(
+    name="announcements",
+    minimum_interval_seconds=_EVERY_S,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Says once, in the log and by the outbox if a webhook is set, that a day is held or healed, a circuit "
+    "opened or closed, or a run failed.",
+)
+def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) -> dg.SkipReason:
+    """Announce held days with what may be to blame, healed ones, failed runs, each with reason and link; and heads.
+
+    Announcements for the webhook go into the outbox, which delivers them; so do events that plans subscribe to.
+    """
+    with platform.open() as opened:
+        notes, has_webhook = opened.ledger.notes, bool(opened.settings.webhook_url)
+        logged = notes.announced("log")
+        sent = notes.announced("webhook") if has_webhook else logged
+        now = _present(context.instance, opened, logged, sent)
+        for channel in _CHANNELS if has_webhook else _CHANNELS[:1]:
+            notes.mark_announced(channel, Announced(runs=runs_announced_by_days(now)))
+        to_log = announcements(now, logged)
+        for announcement in to_log:
+            # What healed is good news; all else wants a look.
+            (context.log.info if announcement.over else context.log.error)(announcement.text)
+            notes.mark_announced("log", announcement.about, announcement.over)
+        to_send = announcements(replace(now, heads=_heads(opened)), sent) if has_webhook else []
+        for announcement in to_send:
+            notes.mark_announced(
+                "webhook", announcement.about, announcement.over, by=announcement.message(datetime.now(UTC))
+            )
+        moment, routes = datetime.now(UTC), opened.settings.notify
+        plans = records_since(opened.lake, moment - NEWS) if has_webhook or routes else ()
+        for message in plan_messages(plans, moment) if has_webhook else ():
+            if not opened.ledger.outbox.with_key(message.key):  # asked every time; written once
+                notes.mark_announced("webhook", Announced(), by=message)
+        to_routes = list(route_messages(opened, now, plans, moment)) if routes else []
+    titles = [announcement.title for announcement in to_log or to_send] or to_routes
+    return dg.SkipReason(f"announced: {'; '.join(titles)}" if titles else "nothing to announce")
+
+
+def _present(instance: dg.DagsterInstance, platform: Platform, logged: Announced, sent: Announced) -> Present:
+    """Look at the platform. Skips what is announced on both channels already."""
+    holds = platform.ledger.holds()
+    states = circuits(platform).items()
+    opened = tuple(open_circuit(state.hold(table)) for table, state in states if state.state != "closed")
+    new = {(hold.table, hold.day) for hold in holds if announced_day(hold) not in logged.held & sent.held}
+    held = held_days(platform, [hold for hold in holds if (hold.table, hold.day) in new])
+    failing = _failing(instance) if platform.settings.notify else frozenset()
+    failed = failed_runs(instance, (logged.runs & sent.runs) - failing)
+    left: defaultdict[str, set[date]] = defaultdict(set)
+    for table, day in {each for run in failed for each in run.left}:
+        left[table].add(day)
+    known = [platform.catalogue[name] for name in left if name in platform.catalogue.names]
+    return Present(
+        holds=(*holds, *opened),
+        failed=failed,
+        failing=failing,
+        good={(table.name, day) for table in known for day in good_days(platform, table, left[table.name])},
+        details={(day.hold.table, day.hold.day): day for day in held},
+        known_runs={hold.run for hold in (*holds, *opened) if instance.has_run(hold.run)},
+        ui_url=platform.settings.ui_url,
+    )
+
+
+def _failing(instance: dg.DagsterInstance) -> frozenset[str]:
+    """Return the newest ended run of each job that failed last, of the last week."""
+    ended = [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.SUCCESS]
+    filters = dg.RunsFilter(statuses=ended, updated_after=datetime.now(UTC) - LOOK_BACK)
+    newest: dict[str, dg.DagsterRun] = {}
+    for record in instance.get_run_records(filters, limit=MOST_RUNS):
+        newest.setdefault(record.dagster_run.job_name, record.dagster_run)
+    return frozenset(run.run_id for run in newest.values() if run.status == dg.DagsterRunStatus.FAILURE)
+
+
+def _heads(platform: Platform) -> AnnouncedHeads | None:
+    """Return where both chains stand; None where there is nothing in either."""
+    heads = heads_of(platform.lake, platform.ledger)
+    return None if heads == Heads() else AnnouncedHeads(str(heads), datetime.now(UTC))

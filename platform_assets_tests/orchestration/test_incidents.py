@@ -1,0 +1,199 @@
+"""Incidents: a chat hears once that something began and once that it is over, of its kinds and owners, by daylight."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from pydantic import SecretStr, ValidationError
+
+from platform_assets.operations.notify import notify
+from platform_assets.operations.opening import open_platform
+from platform_assets.operations.outbox import deliver
+from platform_assets.operations.webhook import WebhookError
+from platform_assets.orchestration.automation.announcements import FailedRun, Present
+from platform_assets.orchestration.automation.incidents import news, route_messages
+from platform_assets.records.code_version import Attempt
+from platform_assets.records.history import CIRCUIT, Hold
+from platform_assets.records.outbox import Announced, AnnouncedDay, Message
+from platform_assets.routes import Route
+from platform_assets.settings import load_settings
+from platform_assets_tests.support.installation import JARS
+from platform_assets_tests.support.orchestration.readings import GOLD, SENSORS, SILVER
+
+NOON = datetime(2017, 7, 9, 12, tzinfo=UTC)
+SALES, GOODS = "gold.sales", "gold.goods"
+OWNERS = {SALES: frozenset({"finance"}), GOODS: frozenset({"buyers"})}
+
+
+def hold(table: str, day: int = 1, gate: str = "volume") -> Hold:
+    return Hold(table, date(2017, 7, day), Attempt(f"{day}"), gate, "too few <rows>", "a run", NOON)
+
+
+def failed(run: str, *left: str) -> FailedRun:
+    days = frozenset((table, date(2017, 7, 1)) for table in left)
+    return FailedRun(run, "refresh", "it broke", by_gates=False, is_tried_again=False, left=days)
+
+
+def told(now: Present, announced: Announced = Announced(), **route: Any) -> tuple[list[str], Announced]:  # noqa: B008
+    """Titles of what a route hears, and what it knows then."""
+    owners = OWNERS | {run.job: frozenset().union(*(OWNERS[table] for table, _ in run.left)) for run in now.failed}
+    heard = list(news(now, announced, Route(url_env="CHAT", **route), owners))
+    known: set[AnnouncedDay] = set(announced.held)
+    for each in heard:
+        known = (known | each.about.held) - each.over
+    return [each.title for each in heard], Announced(frozenset(known))
+
+
+def test_an_incident_is_announced_once_until_it_ends_and_its_end_once() -> None:
+    titles, known = told(Present([hold(SALES, 1), hold(SALES, 2)]))
+    assert titles == [f"{SALES}: 2 days held."]
+    assert told(Present([hold(SALES, 2), hold(SALES, 3)]), known) == ([], known), "other days of it are no news"
+    titles, over = told(Present([]), known)
+    assert titles == [f"{SALES}: no day is held any more; readers see what was published since."]
+    assert told(Present([]), over) == ([], Announced())
+    assert told(Present([hold(SALES, 9)]), over)[0] == [f"{SALES}: 2017-07-09 held."], "another one"
+
+
+def test_circuits_and_jobs_are_incidents_of_their_own() -> None:
+    now = Present([hold(SALES), hold(SALES, 2, CIRCUIT)], [failed("r1")], frozenset({"r1"}))
+    titles, known = told(now)
+    assert titles == [
+        f"{SALES}: its circuit is open, nothing of it is published.",
+        f"{SALES}: 2017-07-01 held.",
+        "Run r1 of refresh failed.",
+    ]
+    again = Present([hold(SALES)], [failed("r1"), failed("r2")], frozenset({"r2"}))
+    assert told(again, known)[0] == [f"{SALES}: its circuit is closed; what waited is published again."]
+    assert "refresh succeeded again." in told(Present([hold(SALES)], [failed("r1")]), known)[0]
+
+
+@pytest.mark.parametrize(
+    ("route", "heard"),
+    [
+        ({}, 3),
+        ({"kinds": ("held",)}, 2),
+        ({"kinds": ("failed",)}, 1),
+        ({"owners": ("buyers",)}, 1),
+        ({"owners": ("finance", "buyers")}, 3),
+        ({"owners": ("finance",), "kinds": ("held",)}, 1),
+        ({"kinds": ("circuit", "plan")}, 0),
+    ],
+)
+def test_a_route_hears_its_kinds_and_owners(route: dict[str, Any], heard: int) -> None:
+    now = Present([hold(SALES), hold(GOODS)], [failed("r1", SALES)], frozenset({"r1"}))
+    assert len(told(now, **route)[0]) == heard
+
+
+@pytest.mark.parametrize(
+    ("quiet", "at", "is_quiet"),
+    [
+        ("", 3, False),
+        ("22:00-07:00", 3, True),
+        ("22:00-07:00", 7, False),
+        ("22:00-07:00", 22, True),
+        ("12:00-13:00", 12, True),
+        ("12:00-13:00", 13, False),
+        ("22:00-07:00 Europe/Berlin", 5, False),
+        ("22:00-07:00 Europe/Berlin", 20, True),
+    ],
+)
+def test_quiet_hours_are_in_their_zone(quiet: str, at: int, is_quiet: bool) -> None:
+    assert Route(url_env="CHAT", quiet=quiet).is_quiet(NOON.replace(hour=at)) == is_quiet
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"quiet": "10 pm to 7 am"}, "is not written like 22:00-07:00"),
+        ({"quiet": "22:00-25:00"}, "is not written like 22:00-07:00"),
+        ({"quiet": "22:00-07:00 Europe/Nowhere"}, "is not written like 22:00-07:00"),
+        ({"kinds": ["hold"]}, "Input should be 'held', 'circuit', 'failed' or 'plan'"),
+        ({"url_env": "slack://a/b/c"}, "must name the environment variable"),
+    ],
+)
+def test_a_wrong_route_is_refused_without_its_address(given: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValidationError) as error:
+        Route.model_validate({"url_env": "CHAT", **given})
+    assert says in str(error.value)
+
+
+def test_the_routes_of_the_docs_are_usable() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "integrations.md").read_text(encoding="utf-8")
+    found = re.search(r"<!-- example: routes -->\n```toml\n(.*?)```", page, re.DOTALL)
+    assert found
+    routes = tomllib.loads(found[1])["notify"]
+    assert [Route.model_validate(each).kinds for each in routes.values()] == [("held", "circuit"), ("failed",)]
+
+
+@pytest.fixture
+def service() -> Iterator[tuple[str, list[dict[str, Any]], list[int]]]:
+    """What Apprise posts JSON to, what came, and how it answers."""
+    came: list[dict[str, Any]] = []
+    answers = [200]
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            came.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(answers[0])
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    yield f"json://zoe:hunter22@127.0.0.1:{server.server_port}/t0ken-t0ken", came, answers
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_route_hears_by_the_outbox_and_never_of_what_is_over_by_morning(
+    service: tuple[str, list[dict[str, Any]], list[int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, came, _ = service
+    monkeypatch.setenv("CHAT", url)
+    routes = {"chat": {"url_env": "CHAT", "quiet": "22:00-07:00"}, "none": {"url_env": "NOWHERE"}}
+    settings = load_settings(state=tmp_path, jars=JARS, domains=SENSORS, notify=routes)
+    brief, lasting = hold(GOLD), hold(SILVER)
+    with open_platform(settings) as platform:
+        for hour, holds in ((3, [brief, lasting]), (12, [lasting]), (13, [lasting]), (14, [])):
+            list(route_messages(platform, Present(holds), (), NOON.replace(hour=hour)))
+        done = deliver(platform)
+    assert done.no_address == {"announcements: none": "NOWHERE is not set"}
+    assert [each["title"] for each in came] == [
+        f"{SILVER}: 2017-07-01 held.",
+        f"{SILVER}: no day is held any more; readers see what was published since.",
+    ]
+
+
+def test_apprise_delivers_and_a_failure_names_no_secret(
+    service: tuple[str, list[dict[str, Any]], list[int]], caplog: pytest.LogCaptureFixture
+) -> None:
+    url, came, answers = service
+    caplog.set_level("DEBUG")
+    text = "Title.\n`too few <rows>`\nhttp://127.0.0.1:3000/assets/gold.sales"
+    message = Message("k", "announcements: chat", "Title.", json.dumps({"text": text}), NOON, NOON)
+    notify(SecretStr(url), "CHAT", message)
+    assert (came[0]["title"], came[0]["message"]) == ("Title.", text.partition("\n")[2])
+    problems = []
+    answers[0] = 500
+    for address in (url, "json://zoe:hunter22@127.0.0.1:9/t0ken-t0ken", "slack://t0ken-t0ken", "pigeon://t0ken-t0ken"):
+        with pytest.raises(WebhookError) as error:
+            notify(SecretStr(address), "CHAT", message)
+        problems.append(error.value.reason)
+    assert "error=500" in problems[0]
+    assert problems[1].startswith("did not take it: A Connection error occurred")
+    assert problems[2:] == ["has no usable address: CHAT is not written as Apprise wants it"] * 2
+    for secret in ("hunter22", "t0ken"):
+        assert secret not in caplog.text + str(problems)
