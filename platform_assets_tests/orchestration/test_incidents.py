@@ -64,14 +64,14 @@ def test_an_incident_is_announced_once_until_it_ends_and_its_end_once() -> None:
 
 
 def test_circuits_and_jobs_are_incidents_of_their_own() -> None:
-    now = Present([hold(SALES), hold(SALES, 2, CIRCUIT)], [failed("r1")], frozenset({"r1"}))
+    now = Present([hold(SALES), hold(SALES, 2, CIRCUIT)], [failed("r1")], failing=frozenset({"r1"}))
     titles, known = told(now)
     assert titles == [
         f"{SALES}: its circuit is open, nothing of it is published.",
         f"{SALES}: 2017-07-01 held.",
         "Run r1 of refresh failed.",
     ]
-    again = Present([hold(SALES)], [failed("r1"), failed("r2")], frozenset({"r2"}))
+    again = Present([hold(SALES)], [failed("r1"), failed("r2")], failing=frozenset({"r2"}))
     assert told(again, known)[0] == [f"{SALES}: its circuit is closed; what waited is published again."]
     assert "refresh succeeded again." in told(Present([hold(SALES)], [failed("r1")]), known)[0]
 
@@ -89,7 +89,7 @@ def test_circuits_and_jobs_are_incidents_of_their_own() -> None:
     ],
 )
 def test_a_route_hears_its_kinds_and_owners(route: dict[str, Any], heard: int) -> None:
-    now = Present([hold(SALES), hold(GOODS)], [failed("r1", SALES)], frozenset({"r1"}))
+    now = Present([hold(SALES), hold(GOODS)], [failed("r1", SALES)], failing=frozenset({"r1"}))
     assert len(told(now, **route)[0]) == heard
 
 

@@ -116,20 +116,20 @@ class Present:
         failed: runs.
         good: days that failed runs left and that are what they should be by now.
         details: of held days, those at least that are not announced.
-        failing: of these runs, the newest ones of their jobs.
         known_runs: ids of the runs that Dagster can show.
         ui_url: of Dagster.
         heads: of both chains, with the moment, if they are announced; None if not, or if there is no chain yet.
+        failing: ids of failed runs after which their job had no successful one.
     """
 
     holds: Collection[Hold]
     failed: Collection[FailedRun] = ()
-    failing: frozenset[str] = frozenset()
     good: Collection[TableDay] = ()
     details: Mapping[TableDay, HeldDay] = field(default_factory=dict)
     known_runs: Collection[str] = ()
     ui_url: str = ""
     heads: AnnouncedHeads | None = None
+    failing: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
