@@ -28,7 +28,7 @@ from platform_assets.lakehouse.staging_folders import forget_dead_holders, kept_
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.operations.pins import pinned_releases
 from platform_assets.operations.plan_record import ends_of
-from platform_assets.operations.stages.store import open_stages, staged_publications
+from platform_assets.operations.stages.store import open_stages
 from platform_assets.planning.retention import (
     Deletion,
     FileUsage,
@@ -90,7 +90,7 @@ def usage(lake: Lake, window: timedelta, pins: Pins, now: datetime | None = None
         at = {number: versions[table] for number, versions in pinned.items() if table in versions}
         uses[table] = _use(path, heads[table], first.versions.get(table, -1), kept, at, shown_by)
     published_in = {table: use.publications() for table, use in uses.items()}
-    open_ones = staged_publications(lake) | kept_by_processes(lake)
+    open_ones = {publication for stage in open_stages(lake) for publication in stage.folders} | kept_by_processes(lake)
     folders = (
         replace(
             folder,

@@ -22,7 +22,7 @@ import multiprocessing
 import os
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib.metadata import entry_points
 from multiprocessing import forkserver
@@ -86,18 +86,12 @@ def _to_the_end(environment: dict[str, str], target: Callable[..., object], *arg
 def code_on_disk() -> State:
     """Return the state of installed packages and of this package's files, without domains, which are imported later."""
     state: set[tuple[str, int, int]] = set()
-    for path in _looked_at():
+    own = (path for path in _PACKAGE.rglob("*.py") if path.relative_to(_PACKAGE).parts[0] != "domains")
+    for path in (*own, *{Path(sysconfig.get_path(name)) for name in ("purelib", "platlib")}):
         with suppress(FileNotFoundError):  # removed just now, or a dangling link, by which Emacs marks edited files
             found = path.stat()
             state.add((str(path), found.st_mtime_ns, found.st_size))
     return frozenset(state)
-
-
-def _looked_at() -> Iterator[Path]:
-    for path in _PACKAGE.rglob("*.py"):
-        if path.relative_to(_PACKAGE).parts[0] != "domains":
-            yield path
-    yield from {Path(sysconfig.get_path(name)) for name in ("purelib", "platlib")}
 
 
 class ReadyServer(server.DagsterApiServer):

@@ -100,12 +100,9 @@ def _publications(platform: Platform, table: str, day: date) -> Iterator[Publish
         after = Content(record.rows, record.digest) if record.digest else None
         content = change_of(manifest_of(platform.lake, record.publication), table).days[day]
         arrivals = tuple(_arrivals(platform, head, table, content)) if head.arrivals else ()
-        yield Published(head, before, after, record, arrivals, content.restores, _keys(content))
+        keys = content.scope.keys if content.scope else {}
+        yield Published(head, before, after, record, arrivals, content.restores, keys)
         before = after
-
-
-def _keys(content: DayContent) -> Mapping[str, tuple[str, ...]]:
-    return content.scope.keys if content.scope else {}
 
 
 def _arrivals(platform: Platform, head: PublicationRecord, table: str, content: DayContent) -> Iterator[ArrivalRecord]:

@@ -94,11 +94,6 @@ def unknown_stage(lake: Lake, name: str) -> UnknownStageError:
     return UnknownStageError(f"There is no stage {name!r}.", f"{todo}{filled_by(lake, name)} opens one.")
 
 
-def staged_publications(lake: Lake) -> frozenset[str]:
-    """Return whose folders open stages need."""
-    return frozenset(publication for stage in open_stages(lake) for publication in stage.folders)
-
-
 def checked_stage(name: str) -> str:
     """Return the name of a stage, if it can be one."""
     if not GIVEN_NAME.fullmatch(name):

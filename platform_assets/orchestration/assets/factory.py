@@ -127,7 +127,8 @@ def _build_asset(
         progress: dg.ResourceParam[OnProgress],
     ) -> Iterator[Event]:
         days = tuple(date.fromisoformat(key) for key in context.partition_keys)
-        author = Author(run=context.run_id, why=_why(context))
+        backfill = context.run.tags.get("dagster/backfill")
+        author = Author(run=context.run_id, why=f"backfill {backfill}" if backfill else "materialized in Dagster")
         with platform.open() as opened, progress_in_run(context, spark.tasks, progress) as on_progress:
             yield from _Run(context, config, opened, spark, on_progress, contract, days, author).events()
 
@@ -142,11 +143,6 @@ def _lineage(catalogue: Catalogue, contract: Contract) -> dg.TableColumnLineage:
         if sources
     }
     return dg.TableColumnLineage(deps)
-
-
-def _why(context: dg.AssetExecutionContext) -> str:
-    backfill = context.run.tags.get("dagster/backfill")
-    return f"backfill {backfill}" if backfill else "materialized in Dagster"
 
 
 @dataclass(frozen=True)

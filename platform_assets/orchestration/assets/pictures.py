@@ -30,6 +30,8 @@ _DAYS_WITH_CHARTS = 31
 MOST_CHARACTERS = 999
 MOST_DAYS = 28
 _WIDTH, _TOP, _BOTTOM, _HEIGHT = 532, 20, 99, 116
+_ESCAPED = str.maketrans({"<": "%3C", ">": "%3E", "#": "%23"})
+"""What neither Markdown nor an address may hold."""
 
 
 def with_charts(platform: Platform, contract: Contract, metadata: Mapping[date, Metadata]) -> dict[date, Metadata]:
@@ -121,7 +123,8 @@ class Chart:
         usual = "; grey area: usual" if self.usual else ""
         says = f"**{self.title}** by day, UTC; ring: {self.marked}{usual}\n\n"
         for days in range(MOST_DAYS, 1, -1):
-            text = f"{says}![chart](<data:image/svg+xml,{_escaped(self._svg(days))}>)"
+            svg = self._svg(days).translate(_ESCAPED)
+            text = f"{says}![chart](<data:image/svg+xml,{svg}>)"
             if len(text) <= MOST_CHARACTERS:
                 return text
         return says + _short(self.values[self.marked])
@@ -161,8 +164,3 @@ def _short(value: float) -> str:
         if abs(value) >= factor:
             return f"{value / (1e3 if letter == 'k' else factor):,.4g}{letter}"
     return f"{value:,.4g}"
-
-
-def _escaped(svg: str) -> str:
-    """Replace what neither Markdown nor an address may hold."""
-    return svg.replace("<", "%3C").replace(">", "%3E").replace("#", "%23")

@@ -129,16 +129,12 @@ def land_recount(simulation: Simulation, landing: Path) -> Recount | None:
         day = simulation.first + timedelta(days=place)
         chosen = _chosen(lines, day)
         if len(chosen) == LINES:
-            path = _path(day)
+            arrival = day + timedelta(days=_AFTER_DAYS)
+            path = f"transactions/{arrival}/{_NAME}"
             if not (landing / path).exists():
-                _deliver(landing / path, chosen, day + timedelta(days=_AFTER_DAYS))
+                _deliver(landing / path, chosen, arrival)
             return Recount(path, day, chosen["store_id"][0])
     return None
-
-
-def _path(day: date) -> str:
-    folder = RAW_TRANSACTIONS.source.folder if RAW_TRANSACTIONS.source else RAW_TRANSACTIONS.table
-    return f"{folder}/{day + timedelta(days=_AFTER_DAYS)}/{_NAME}"
 
 
 def _chosen(lines: pl.LazyFrame, day: date) -> pl.DataFrame:
