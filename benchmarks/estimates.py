@@ -111,8 +111,8 @@ def _applied(installation: Installation, name: str, days: Sequence[date], chance
     file = installation.folder / f"{name}.yaml"
     tables, rollout = chance.choice(_TABLES), chance.choice(_ROLLOUTS)
     file.write_text(plan_text(name, tables, (chosen[0], chosen[-1]), rollout), encoding="utf-8")
-    said = installation.asked("plan", "explain", file)["price"]
-    record = installation.asked("plan", "apply", file)
+    said = installation.asked("backfill", "explain", file)["price"]
+    record = installation.asked("backfill", "apply", file)
     between = said["between"]
     return Estimated(
         f"{name}: {len(chosen)} days of {', '.join(tables)} in {len(rollout)}",

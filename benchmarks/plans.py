@@ -81,7 +81,7 @@ def by_sides(root: Path, size: Size) -> list[Outcome]:
             return lambda _: _on_copy(sample, kept, lambda: sample.cli(PLATFORM, *command))
 
         forced = side("refresh", *GOLD, "--force", "--days", f"{first}..{last}")
-        runs = alternate({PLAN: side("plan", "apply", file), REFRESH: forced}, size.rounds)
+        runs = alternate({PLAN: side("backfill", "apply", file), REFRESH: forced}, size.rounds)
 
         def alone(day: date) -> Run:
             return sample.platform(PLATFORM, "plain", day, *GOLD)

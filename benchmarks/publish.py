@@ -5,7 +5,7 @@
 On a loaded year, corrections of 30 and of 365 days are computed into a stage over `silver.transactions`,
 `gold.daily_sales` and `gold.sales_month_to_date`; then by turns, in one process with a warm Spark session:
 
-* publish: `stage publish`, all tables in one release; against `replaceWhere` of copies of the tables, one after the
+* publish: `publish`, all tables in one release; against `replaceWhere` of copies of the tables, one after the
   other, from Delta tables with the same days.
 * rollback: of that publication; against `RESTORE` of each of the copies to its version before, and against computing
   the days.

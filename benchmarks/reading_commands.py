@@ -29,7 +29,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "stale": ("stale",),
     f"why gold.daily_sales {DAY}": ("why", "gold.daily_sales", DAY),
     "releases": ("releases",),
-    "late list": ("late", "list"),
+    "late list": ("status", "late"),
     f"read gold.daily_sales --day {DAY}": ("read", "gold.daily_sales", "--day", DAY),
 }
 _HERE = Path(__file__).parent.parent

@@ -191,7 +191,7 @@ class Settings(BaseSettings):
     )
     plans: Folder = Field(
         default=Path("plans"),
-        description="Folder of plan files, for Dagster and `plan new`; relative paths are below the project.",
+        description="Folder of plan files, for Dagster and `backfill new`; relative paths are below the project.",
     )
     jars: Folder = Field(
         default=Path("jars"),

@@ -102,17 +102,19 @@ def test_commands_name_their_platform_where_it_could_be_mistaken(
     (project / "platform.toml").write_text('state = "st"\n')
     monkeypatch.setenv("PLATFORM_STATE", "")
     file = project / "platform.toml"
-    assert f"platform {project}/st, by {file}\n" in run("stale").err
-    assert run("stale", "--json").err == ""
-    assert f"{project}/st, by {file}" in run("doctor").words
+    assert f"platform {project}/st, by {file}\n" in run("status", "stale").err
+    assert run("status", "stale", "--json").err == ""
+    assert f"{project}/st, by {file}" in run("admin", "doctor").words
     monkeypatch.chdir(project)
-    assert run("stale").err == ""
+    assert run("status", "stale").err == ""
     monkeypatch.setenv("PLATFORM_STATE", str(tmp_path / "state"))
-    assert f"platform {tmp_path}/state, by {file}, but for PLATFORM_STATE of the environment" in run("stale").err
+    assert (
+        f"platform {tmp_path}/state, by {file}, but for PLATFORM_STATE of the environment" in run("status", "stale").err
+    )
     file.unlink()
-    assert run("stale").err == ""  # nothing but the variable says where it is
+    assert run("status", "stale").err == ""  # nothing but the variable says where it is
     monkeypatch.delenv("PLATFORM_STATE")
-    said = run("doctor")
+    said = run("admin", "doctor")
     assert f"platform {installation_root()}/.platform: no platform.toml in this folder or above it" in said.err
 
 

@@ -8,11 +8,12 @@ import gc
 import inspect
 import json
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from functools import wraps
+from contextlib import nullcontext, suppress
+from functools import cache, wraps
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -20,31 +21,68 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from platform_assets.cli.console import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, errors, say, show
-from platform_assets.cli.options import AsJson, By, Reason, decided_by
+from platform_assets.cli.old_names import translated
+from platform_assets.cli.options import AsJson, By, NeededReason, ReasonButDry, decided_by
 from platform_assets.cli.progress import is_interruption, never_lost, speaking
 from platform_assets.errors import PlatformError
 from platform_assets.report import Report
 
+PANELS = {
+    "Begin": ("demo", "init", "check", "test", "up"),
+    "Look": ("status", "read", "why", "diff"),
+    "Change": ("refresh", "undo", "backfill", "publish"),
+    "Decide": ("accept", "late", "quarantine", "ack"),
+    "Operate": ("admin",),
+}
+"""The first page of the help, in its order."""
 GROUPS = {
-    "Begin": ("demo", "init", "check", "test", "up", "land"),
-    "Look": ("status", "read", "stale", "why", "releases", "release", "views", "verify", "reconcile", "source"),
-    "Change": ("refresh", "plan", "stage", "rollback", "withdraw", "reload", "erase"),
-    "Decide": ("ack", "late", "quarantine", "accept", "breaker"),
-    "Operate": ("doctor", "engine", "recover", "outbox", "maintenance", "ledger", "audit", "backup", "restore"),
+    "backfill": "Backfills as reviewed code: a file is explained, approved and applied; `undo` takes one back.",
+    "late": "Rows that came too late wait until a person approves or refuses them: `status late` lists them.",
+    "quarantine": "Rows that were refused or broke a rule: replay them after a fix, or discard them.",
+    "admin": "For operators: health, repair, audit, maintenance, backup, erasure, sources, circuits, messages, ledger.",
 }
-"""In the order of the help; each is a function of its name in a module of `commands`, or for a group a Typer."""
-_TOGETHER = {
-    "backup": ("restore", "ledger", "recover"),
-    "begin": ("init", "check", "land"),
-    "kept_back": ("accept", "late", "quarantine"),
-    "read": ("views",),
-    "release": ("releases",),
-    "rollback": ("withdraw", "reload"),
-    "verify": ("reconcile", "engine"),
+COMMANDS = {
+    "demo": "demo:demo",
+    "init": "begin:init",
+    "check": "begin:check",
+    "test": "test:test",
+    "up": "up:up",
+    "status": "status:status",
+    "read": "read:read",
+    "why": "why:why",
+    "diff": "diff:diff",
+    "refresh": "refresh:refresh",
+    "undo": "undo:undo",
+    "publish": "stage:publish",
+    "backfill new": "backfill:new",
+    "backfill explain": "backfill:explain",
+    "backfill approve": "backfill:approve",
+    "backfill apply": "backfill:apply",
+    "backfill pause": "backfill:pause",
+    "backfill resume": "backfill:resume",
+    "backfill report": "backfill:report",
+    "accept": "kept_back:accept",
+    "ack": "ack:ack",
+    "late approve": "kept_back:approve",
+    "late refuse": "kept_back:refuse",
+    "quarantine replay": "kept_back:replay",
+    "quarantine discard": "kept_back:discard",
+    "admin doctor": "doctor:doctor",
+    "admin recover": "backup:recover",
+    "admin audit": "audit:audit",
+    "admin verify": "verify:verify",
+    "admin maintenance": "maintenance:maintenance",
+    "admin backup": "backup:backup",
+    "admin restore": "backup:restore",
+    "admin ledger": "ledger:ledger",
+    "admin pin": "release:pin",
+    "admin reload": "undo:reload",
+    "admin erase": "erase:erase",
+    "admin pull": "source:pull",
+    "admin breaker": "breaker:breaker",
+    "admin outbox": "outbox:outbox",
 }
-"""Commands that lie in a module of another name."""
-_MODULES = {name: module for module, names in _TOGETHER.items() for name in names}
-COMMANDS = tuple(name for names in GROUPS.values() for name in names)
+"""The module of `commands` and the function of each command."""
 
 _COMPLETES = "_PLATFORM_ASSETS_COMPLETE"
 """The variable by which a shell asks what could come next."""
@@ -58,34 +96,42 @@ standard error is {"error": {"what": …, "do": …, "code": …, "kind": …}} 
 """
 
 
-def build(names: Iterable[str] = COMMANDS, *, only_described: bool = False) -> typer.Typer:
+def build(names: Iterable[str] = tuple(COMMANDS), *, only_described: bool = False) -> typer.Typer:
     """Build the command line with some of its commands; importing all takes as long as most need to answer.
 
     Args:
-        only_described: for the list of all commands, which needs no more of each than its first sentence.
+        only_described: for a list of commands, which needs no more of each than its first sentence.
     """
     app = typer.Typer(help=_in_one_line(HELP), no_args_is_help=True, pretty_exceptions_enable=False)
     app.callback()(_options)  # a command that is alone is named all the same
-    panels = {name: group for group, members in GROUPS.items() for name in members}
-    for name in names:
-        if only_described:
-            app.command(name, help=_description(name), rich_help_panel=panels[name])(_nothing)
-            continue
-        named = getattr(import_module(module_of(name)), name)
-        if isinstance(named, typer.Typer):
-            for command in named.registered_commands:
-                assert command.callback is not None
-                command.callback = _reporting(command.callback)
-            app.add_typer(named, name=name, rich_help_panel=panels[name])
-        else:
-            app.command(name, rich_help_panel=panels[name])(_reporting(named))
+    panels = {name: panel for panel, members in PANELS.items() for name in members}
+    groups: dict[str, typer.Typer] = {}
+    for name in sorted(names, key=[*COMMANDS].index):
+        first, _, rest = name.partition(" ")
+        into = app
+        if rest:
+            if first not in groups:
+                groups[first] = typer.Typer(no_args_is_help=True)
+                groups[first].callback()(_nothing)
+            into = groups[first]
+        help_ = _description(name) if only_described else None
+        command = _nothing if only_described else _reporting(function_of(name))
+        into.command(rest or first, help=help_, rich_help_panel=None if rest else panels[first])(command)
+    for members in PANELS.values():
+        for name in members:
+            if name in groups:
+                app.add_typer(groups[name], name=name, help=GROUPS[name], rich_help_panel=panels[name])
     _let_wrap(app)
     return app
 
 
-def module_of(command: str) -> str:
-    """Return the name of the module that has a command."""
-    return f"platform_assets.cli.commands.{_MODULES.get(command, command)}"
+def function_of(command: str) -> Callable[..., Report | None]:
+    """Import the function of a command."""
+    module, _, function = COMMANDS[command].partition(":")
+    carries_out: Callable[..., Report | None] = getattr(
+        import_module(f"platform_assets.cli.commands.{module}"), function
+    )
+    return carries_out
 
 
 def _reporting(command: Callable[..., Report | None]) -> Callable[..., Any]:
@@ -93,11 +139,10 @@ def _reporting(command: Callable[..., Report | None]) -> Callable[..., Any]:
 
     A parameter `author` is the person who decides: `--reason` and `--by` on the command line, no author in a dry run.
     """
-    if getattr(command, "__wrapped__", None):
-        return command  # of a module that was built before
     own = inspect.signature(command, eval_str=True).parameters
     options = [each for name, each in own.items() if name not in ("author", "as_json")]
-    options += [_option(name, kind, None) for name, kind in (("reason", Reason), ("by", By)) if "author" in own]
+    reason = ReasonButDry if "dry_run" in own else NeededReason
+    options += [_option(name, kind, None) for name, kind in (("reason", reason), ("by", By)) if "author" in own]
 
     @wraps(command)
     def printed(*, as_json: bool, **given: Any) -> None:
@@ -132,17 +177,16 @@ def _in_one_line(description: str) -> str:
     return "\n\n".join(paragraph.replace("\n", " ") for paragraph in description.strip().split("\n\n"))
 
 
-def _description(name: str) -> str:
+def _description(command: str) -> str:
     """Read what a command's module says of it, without importing it."""
-    file = f"{_MODULES.get(name, name)}.py"
-    tree = ast.parse(Path(__file__).with_name("commands").joinpath(file).read_bytes())
-    for node in tree.body:
-        match node:
-            case ast.FunctionDef() if node.name == name:
-                return ast.get_docstring(node) or ""
-            case ast.Assign(targets=[ast.Name(id=group)], value=ast.Call(keywords=keywords)) if group == name:
-                return next(str(ast.literal_eval(word.value)) for word in keywords if word.arg == "help")
-    raise AssertionError(name)
+    module, _, function = COMMANDS[command].partition(":")
+    [found] = (node for node in _parsed(module) if isinstance(node, ast.FunctionDef) and node.name == function)
+    return ast.get_docstring(found) or ""
+
+
+@cache
+def _parsed(module: str) -> list[ast.stmt]:
+    return ast.parse(Path(__file__).with_name("commands").joinpath(f"{module}.py").read_bytes()).body
 
 
 def _nothing() -> None:
@@ -182,12 +226,19 @@ def main() -> None:
 
 
 def _main() -> None:
-    asked = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), None)
+    sys.argv[1:] = _by_new_name(sys.argv[1:])
+    words = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
+    asked = next((name for name in (" ".join(words[:2]), *words[:1]) if name in COMMANDS or name in GROUPS), "")
     _prepare(asked)
     try:
-        with never_lost(), speaking(asked or "platform-assets"):
-            alone = [asked] if asked in COMMANDS else None
-            app = build(alone or COMMANDS, only_described=not alone and _COMPLETES not in os.environ)
+        with never_lost(), nullcontext() if _asks_for_help() else speaking(asked or "platform-assets"):
+            is_alone = asked in COMMANDS
+            if _COMPLETES in os.environ:
+                app = build()
+            elif is_alone:
+                app = build([asked])
+            else:
+                app = build(only_described=True)
             gc.freeze()  # modules are no garbage: to look through them again and again takes longer than most answers
             gc.enable()
             code = app(standalone_mode=not _for_programs())
@@ -236,6 +287,15 @@ def _asks_for_help() -> bool:
     """Return whether there are only words before `--help`: after an option it could be what the option is given."""
     *words, last = sys.argv
     return last == "--help" and not any(word.startswith("-") for word in words[1:])
+
+
+def _by_new_name(arguments: list[str]) -> list[str]:
+    """Return the command line with today's name of a command; say so once where an earlier name was typed."""
+    new = translated(arguments)
+    if new is None:
+        return arguments
+    say("[yellow]renamed[/]", f"this is now: platform-assets {shlex.join(new)}", to=errors)
+    return new
 
 
 def _for_programs() -> bool:

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 _SUMS_SHOWN = 4
 _AGAIN = "they are computed again when their input or code is another one, or by `refresh --force`."
-_LASTING = "held until a person lifts that, also with new input or code: `rollback --lift TABLE --days DAY`."
+_LASTING = "held until a person lifts that, also with new input or code: `undo rollback:TABLE --days DAY`."
 _UNTIL = (
     "One new row in what such a day is made from ends the rollback, and what was taken back counts again. For good, "
-    "`withdraw` what was delivered wrongly, correct the code, or roll back with --until-lifted; `refresh --explain` "
+    "`undo` what was delivered wrongly, correct the code, or roll back with --until-lifted; `refresh --explain` "
     "names rollbacks that end."
 )
 
@@ -87,7 +87,7 @@ def rollback_parts(
     yield from unread_parts(amounts)
     lines = [
         *_without_content(done),
-        f"{', '.join(done.raw)}: raw is append-only and stays; `withdraw` takes a delivery out." if done.raw else "",
+        f"{', '.join(done.raw)}: raw is append-only and stays; `undo` takes a delivery out." if done.raw else "",
         *(
             f"{table}: days that read these are stale then; the next refresh takes up those whose input is there."
             for table in done.stale

@@ -41,6 +41,7 @@ from platform_assets.report import (
 from platform_assets.words import visible
 
 if TYPE_CHECKING:
+    from platform_assets.contracts import Catalogue
     from platform_assets.engine.platform import Platform
     from platform_assets.planning.selection import Selection
     from platform_assets.settings import Settings
@@ -137,12 +138,46 @@ def parse_days(text: str, settings: Settings | None = None) -> frozenset[date]:
     return frozenset(days)
 
 
-def selected(table: str | None, days: str | None, settings: Settings) -> Selection:
-    """Return the table and days that a command names; all if none is named."""
+def selected(platform: Platform, names: Sequence[str] | None, days: str | None) -> Selection:
+    """Return the tables and days that a command names; all if none is named."""
     from platform_assets.planning.selection import Selection
 
-    tables: frozenset[str] = frozenset() if table is None else frozenset({table})
-    return Selection(tables, None if days is None else parse_days(days, settings))
+    tables = selected_tables(platform, names or ())
+    return Selection(tables, None if days is None else parse_days(days, platform.settings))
+
+
+def selected_tables(platform: Platform, names: Sequence[str]) -> frozenset[str]:
+    """Return the tables that selectors select."""
+    from platform_assets.planning.selectors import select
+
+    return select(platform.catalogue, names, lambda: _stale_tables(platform))
+
+
+def declared_tables(catalogue: Catalogue, names: Sequence[str]) -> frozenset[str]:
+    """Return the same for a command that needs the contracts alone; all tables by default."""
+    from platform_assets.planning.selectors import select
+
+    def stale() -> frozenset[str]:
+        with platform_to_look() as platform:
+            return _stale_tables(platform)
+
+    return select(catalogue, names or catalogue.names, stale)
+
+
+def _stale_tables(platform: Platform) -> frozenset[str]:
+    from platform_assets.engine.pending import intakes
+    from platform_assets.engine.state.planner import outlook
+
+    return frozenset(step.table for step in outlook(platform, intakes(platform)).everything.steps)
+
+
+def computed_tables(platform: Platform, names: Sequence[str]) -> list[str]:
+    """Return the tables that selectors select, in order, without raw ones but for those that are named."""
+    chosen = selected_tables(platform, names)
+    computed = [one.name for one in platform.catalogue if one.name in chosen and (one.inputs or one.name in names)]
+    if chosen and not computed:
+        raise UsageError(f"{' '.join(names)} selects raw tables only.", "Select silver or gold tables.")
+    return computed
 
 
 @contextmanager

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 5
-ALL = "platform-assets status --warnings"
+ALL = "platform-assets status warnings"
 
 
 def held_parts(held: Iterable[HeldDay], *, of: str | None = None, in_short: bool = False) -> Iterator[Part]:
@@ -52,7 +52,7 @@ def held_parts(held: Iterable[HeldDay], *, of: str | None = None, in_short: bool
             yield "  New since then; what should not have come is taken out with (a command may name several)"
             yield from (f"  {command}" for command in commands)
     if more := sum(map(len, groups[len(first_groups) :])):
-        yield Note("red", "held", f"{counted(more, 'more day')}; `platform-assets stale` names them")
+        yield Note("red", "held", f"{counted(more, 'more day')}; `platform-assets status stale` names them")
     yield from _what_ends_it_parts(shown)
 
 
@@ -69,7 +69,7 @@ def _what_ends_it_parts(held: Sequence[HeldDay]) -> Iterator[Part]:
     if free := [day for day in odd if not day.is_stopped]:
         yield f"Right, only unusual? `platform-assets accept {_days_option(free)} --reason … --by …` publishes it."
     for table in sorted({day.hold.table for day in odd if day.is_stopped}):
-        yield f"Nothing of {table} can be accepted while its circuit is open: `platform-assets breaker show {table}`."
+        yield f"Nothing of {table} can be accepted with its circuit open: `platform-assets status circuits {table}`."
     for table in sorted({day.undelivered for day in refused if day.undelivered}):
         yield (
             f"Nothing was delivered yet for {table} on such a day: the file that brings it ends that. "
@@ -84,7 +84,7 @@ def _what_ends_it_parts(held: Sequence[HeldDay]) -> Iterator[Part]:
     if lasting:
         yield (
             "A day that was rolled back until it is lifted waits for a person, also with new data: "
-            f"`platform-assets rollback --lift {_days_option(lasting)} --reason … --by …` has it computed again."
+            f"`platform-assets undo rollback:{_days_option(lasting)} --reason … --by …` has it computed again."
         )
 
 
@@ -143,7 +143,7 @@ def warnings_parts(warnings: Sequence[DayWarning], stage: str | None) -> Iterato
         return
     days = len({(warning.table, warning.day) for warning in warnings})
     done = f"{'was' if days == 1 else 'were'} {'staged' if stage else 'published'} with warnings"
-    command = f"platform-assets stage show {stage}" if stage else ALL
+    command = f"platform-assets status stages {stage}" if stage else ALL
     yield Note("yellow", "warned", f"{counted(days, 'day')} {done}; `{command}` shows all:")
     yield from (f"  {warning}" for warning in warnings[:_SHOWN])
     if (more := len(warnings) - _SHOWN) > 0:
@@ -171,7 +171,7 @@ def warned_days_parts(warned: Sequence[DayRecord]) -> Iterator[Part]:
         yield from (Note("yellow", "warned", str(each)) for each in DayWarning.of(record.table, {record.day: record}))
     if not warned:
         yield Note("green", "No warnings:", "as far as gates could judge the days readers see, they found nothing")
-        yield "  except accepted findings: `why TABLE DAY` and `audit decisions` show them."
+        yield "  except accepted findings: `why TABLE DAY` and `status decisions` show them."
         yield "  Where history is too short, volume looks only for days that lost more than half of their rows."
 
 
@@ -230,12 +230,12 @@ def left_parts(
     yield from (Note("red", "refused", line) for line in lines)
     yield from (Note("yellow", "not taken", line) for line in not_taken_lines(problems))
     if as_before:
-        lists = f"`platform-assets status --files` lists {'it' if as_before == 1 else 'each'} with its reason"
+        lists = f"`platform-assets status files` lists {'it' if as_before == 1 else 'each'} with its reason"
         yield Note("yellow", "not taken", f"{counted(as_before, 'file')} reported by an earlier refresh: {lists}")
     count = len(refused) + len(problems) + just_shown
     if count > 1 and not as_before:
         yield (
-            f"In all {counted(count, 'file')} of the landing area in no table: `platform-assets status --files` lists "
+            f"In all {counted(count, 'file')} of the landing area in no table: `platform-assets status files` lists "
             "each with its reason."
         )
 
@@ -271,7 +271,7 @@ def refused_json(refused: Sequence[Arrival]) -> list[dict[str, str | None]]:
 def by_spark_parts(tables: Mapping[str, str]) -> Iterator[Part]:
     """Show a line for each table that Spark computes, with the reason and what to do."""
     for table, why in tables.items():
-        yield Note("", "Spark computes", f"{table}: {why}; `platform-assets engine verify {table}`")
+        yield Note("", "Spark computes", f"{table}: {why}; `platform-assets admin verify --admit {table}`")
 
 
 def left_anew_parts(

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import csv
 import getpass
+import inspect
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 from uuid import uuid4
 
 import typer
 
 from platform_assets.cli.console import UsageError
+from platform_assets.report import Report
 
 if TYPE_CHECKING:
     from platform_assets.engine.platform import Author
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 AsJson = Annotated[bool, typer.Option("--json", help="For programs: JSON, also of an error.")]
 _DAYS = "Only these days: YYYY-MM-DD, A..B with both ends, or several with commas."
 Days = Annotated[str | None, typer.Option("--days", metavar="DAYS", help=_DAYS)]
+NeededDays = Annotated[str | None, typer.Option("--days", metavar="DAYS", help=f"{_DAYS} \\[required]")]
 DaysOrDay = Annotated[str | None, typer.Option("--days", "--day", metavar="DAYS", help=_DAYS)]
 OneDay = Annotated[str, typer.Argument(metavar="DAY", help="YYYY-MM-DD.")]
 Only = Annotated[
@@ -28,14 +31,42 @@ Only = Annotated[
     typer.Option("--only", metavar="COLUMN=VALUE,…", help="Only rows of these keys; the others are carried over."),
 ]
 TableName = Annotated[str, typer.Argument(help="<layer>.<table>, for example gold.daily_sales.")]
-OneTable = Annotated[str | None, typer.Option("--table", help="Only this table.")]
-Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the next person.")]
+_REASON = "Why, for the next person."
+Reason = Annotated[str | None, typer.Option("--reason", help=_REASON)]
+NeededReason = Annotated[str | None, typer.Option("--reason", help=f"{_REASON} \\[required]")]
+ReasonButDry = Annotated[str | None, typer.Option("--reason", help=f"{_REASON} \\[required, but for --dry-run]")]
 By = Annotated[str | None, typer.Option("--by", help="Who decides; the user by default, who is recorded in any case.")]
 Cascade = Annotated[bool, typer.Option("--cascade", help="Also what later publications made of the days.")]
 UntilLifted = Annotated[
-    bool, typer.Option("--until-lifted", help="Until `rollback --lift`: new input or code does not end it.")
+    bool, typer.Option("--until-lifted", help="Until `undo rollback:TABLE`: new input or code does not end it.")
 ]
+Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Most rows to list.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done and change nothing.")]
+
+
+def call_with(name: str, function: Callable[..., Report], given: Mapping[str, Any]) -> Report:
+    """Call what a command does for one kind of thing, with the options that were given.
+
+    Raises:
+        UsageError: an option was given that this kind does not have.
+    """
+    known = inspect.signature(function).parameters
+    used = {key: value for key, value in given.items() if not (value is None or value is False or value == [])}
+    for key in used.keys() - known.keys():
+        if key in _BESIDES:
+            raise UsageError(f"`{name}` takes no {_BESIDES[key]}.", "Leave it out.")
+        raise UsageError(f"`{name}` has no --{key.replace('_', '-')}.", "Leave it out; --help says which has it.")
+    return function(**used)
+
+
+def only_one(name: str, names: Sequence[str]) -> str:
+    """Return the only name that a section was given; empty if there is none."""
+    if len(names) > 1:
+        raise UsageError(f"`{name}` takes one name, not {len(names)}.", "Name one of them.")
+    return next(iter(names), "")
+
+
+_BESIDES = {"names": "names", "everything": "--all", "engine": "--views"}
 
 
 _QUOTED = re.compile(r'((?:^|,)\s*"(?:[^"]|"")*")\s*(?=,|\Z)')

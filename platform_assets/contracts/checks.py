@@ -310,7 +310,7 @@ class Comparison:
 
     Args:
         name: identifier; Dagster shows the check `comparison_<name>`.
-        other: the other side, as `reconcile` accepts it: another table, a table at a release, or a golden copy by its
+        other: the other side, as `diff` accepts it: another table, a table at a release, or a golden copy by its
             full path or URL.
         by: columns of both sides by whose values sums are compared, `event_date` for one sum a day; rows by their key
             if empty.

@@ -133,6 +133,7 @@ class Contract:
             crosses values, and none is computed for nulls. It allows `refresh --stage NAME --only COLUMN=VALUE`. Of
             inputs that have such a column only the rows with the value are read; other inputs, and those read as of a
             day, are read whole.
+        tags: words by which tables are selected together, as `tag:finance`; they change no row.
     """
 
     name: str
@@ -163,6 +164,7 @@ class Contract:
     code_version: str | None = None
     separable_by: tuple[str, ...] = ()
     day_zone: str | None = None
+    tags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_declaration(self, f"The contract of {self.name}", self._problems, self.name)
@@ -188,6 +190,9 @@ class Contract:
                 yield self._error(f"has the key column {name!r} that it does not declare", "Add it to `columns`.", name)
             elif self.column(name).nullable:
                 yield self._error(f"allows nulls in its key column {name!r}", "Set nullable=False.", name)
+        for tag in self.tags:
+            if not IDENTIFIER.fullmatch(tag):
+                yield self._error(f"has the tag {tag!r}", "Use lower-case letters, digits and underscores.", "tags")
         if len(set(self.key)) < len(self.key):
             yield self._error("names a column twice in its key", "Name each once.", "key")
         if not self.key and self.layer == "raw":
@@ -235,7 +240,8 @@ class Contract:
         if self.circuit != Circuit():
             yield self._error(
                 "has a circuit, but no check judges raw rows",
-                "Declare it on the silver table that reads it; `platform-assets breaker open` stops a raw table, too.",
+                "Declare it on the silver table that reads it; `platform-assets admin breaker --open` stops a raw "
+                "table, too.",
                 "circuit",
             )
         for what, todo, wrong in () if self.source is None else self.source.misfits(self):
@@ -243,7 +249,7 @@ class Contract:
         yield from self._version_problems()
 
     def _version_problems(self) -> Iterator[ContractError]:
-        """Yield why the versions of a key could not be told, on which day they lie, or which of them counts."""
+        """Yield why the versions of a key cannot be ordered, on which day they lie, or which of them counts."""
         is_column = self.voided is None or IDENTIFIER.fullmatch(self.voided)
         if self.voided is not None and not is_column and not words(self.voided) & {*self.column_names}:
             yield self._error(

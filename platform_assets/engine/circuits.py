@@ -84,7 +84,7 @@ def refuse_stopped(platform: Platform, kind: str, tables: Collection[str]) -> No
         waits = "" if hold.table == table else f" {table} is made from it and waits."
         raise CircuitOpenError(
             f"{hold.reason[:1].upper()}{hold.reason[1:]}; nothing was published.{waits}",
-            f"`platform-assets breaker show {hold.table}` says what failed and what ends it.",
+            f"`platform-assets status circuits {hold.table}` says what failed and what ends it.",
         )
 
 

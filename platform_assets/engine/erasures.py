@@ -55,7 +55,7 @@ def erased_keys(platform: Platform, contract: Contract) -> ErasedKeys | None:
             f"Rows that were erased from {contract.name} are remembered by hashes with another secret than this "
             "installation has, so they cannot be recognised; nothing was taken.",
             "Put the secret back: `secret` of the state folder lies in every backup, or set PLATFORM_SECRET to what it "
-            f"was. If it is lost, `platform-assets erase {contract.name} --lift --reason …` forgets them.",
+            f"was. If it is lost, `platform-assets admin erase {contract.name} --lift --reason …` forgets them.",
         )
     # What a contract does not declare any more, raw keeps as a text.
     declared = {column.name: column.type for column in contract.columns}

@@ -437,7 +437,7 @@ def _finding(contract: Contract, source: Contract, day: date, repeated: list[Rep
         day=day,
         severity="warn",
         message=f"{contract.name} on {day}: {actual}, and counted twice: {first}",
-        expected=f"each key on one day; `platform-assets verify {contract.name} --keys` names those on two",
+        expected=f"each key on one day; `platform-assets admin verify {contract.name} --keys` names those on two",
         actual=actual,
         examples=tuple(one.example for one in repeated),
         numbers={"keys_on_two_days": keys},

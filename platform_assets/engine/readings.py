@@ -73,7 +73,7 @@ def source_of(contract: Contract) -> Source:
         return contract.source
     raise SourceError(
         f"{contract.name} has no source that is read.",
-        "Name a raw table with one, such as a PostgresTable; `platform-assets source list` shows them.",
+        "Name a raw table with one, such as a PostgresTable; `platform-assets status sources` shows them.",
     )
 
 
@@ -218,7 +218,7 @@ def _stuck(contract: Contract, read: Readings) -> SourceError | None:
         return None
     return SourceError(
         f"{read.refused[0]} of {contract.name} was refused, and what comes after it would be taken without it.",
-        f"`platform-assets status --files` says why. Correct the contract and `platform-assets quarantine replay "
+        f"`platform-assets status files` says why. Correct the contract and `platform-assets quarantine replay "
         f"{contract.name}`, or remove the file: then it is read again.",
     )
 

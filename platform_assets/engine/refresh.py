@@ -211,7 +211,7 @@ class RefreshResult:
 
 _TOGETHER = (
     " A refresh publishes all tables in one release, so it published no day of any. "
-    "`platform-assets breaker open TABLE --reason …` leaves the table out, so that the others are published."
+    "`platform-assets admin breaker TABLE --open --reason …` leaves the table out, so that the others are published."
 )
 
 

@@ -39,7 +39,8 @@ class MovedLakeError(LakeError):
             f"The ledger knows {len(known):,} releases up to {number} (publication {newest}), and the lake {root} has "
             f"{has}; nothing was changed.",
             "If the lake lies elsewhere now, name its folder in PLATFORM_LAKE; if it was deleted, restore it from a "
-            "backup. To begin anew with this folder, run `platform-assets ledger rebuild`: the ledger then forgets "
+            "backup. To begin anew with this folder, run `platform-assets admin ledger --rebuild`: the ledger then "
+            "forgets "
             "those releases and lifts holds that are of another lake; decisions stay.",
         )
 
@@ -125,7 +126,7 @@ class ForeignCommitError(LakeError):
             f"Version {version} of {table} was not made by a publication but by {made_by}.",
             f"Nothing is published{'' if table == '_releases' else ' to it'} while it stands, and readers at a release "
             "do not see it. Keep its rows elsewhere if they are wanted, then put the table back with "
-            f"`platform-assets audit put-back {table} --reason …`.",
+            f"`platform-assets undo foreign:{table} --reason …`.",
         )
         self.table = table
         self.version = version

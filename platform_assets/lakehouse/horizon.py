@@ -105,7 +105,7 @@ def require_whole(lake: Lake, number: int) -> None:
         raise ErasedError(
             f"Release {number} cannot be read any more: rows that it may show were erased for good by publication "
             f"{horizon.cut.publication}, and all that only releases before {horizon.cut.before} needed went with them.",
-            f"Name release {max(horizon.before, horizon.cut.before)} or a later one. `platform-assets releases` "
+            f"Name release {max(horizon.before, horizon.cut.before)} or a later one. `platform-assets status releases` "
             "says who erased, and why.",
         )
     if number >= 0 and not horizon.has(number):

@@ -102,7 +102,7 @@ def publish(
             raise InterruptedPublicationError(
                 f"Publication {manifest.publication} failed after its first commit: "
                 f"{error.what if isinstance(error, LakeError) else error}",
-                "Remove the cause and publish again, or run `platform-assets recover`: either finishes it. "
+                "Remove the cause and publish again, or run `platform-assets admin recover`: either finishes it. "
                 "Keep its staged files.",
             ) from error
 
@@ -265,8 +265,9 @@ def _ahead(lake: Lake, now: Release, pending: Collection[str]) -> DamagedTableEr
         f"Tables of {lake.root} are ahead of release {now.number}, by publications {', '.join(sorted(pending)[:3])}"
         f"{' and more' if len(pending) > 3 else ''}: its newest releases are gone, it was copied while others "
         "published, publishers lost their lock and died, or a store did what it had said that it failed to do.",
-        "Restore the newest releases if they are lost. If not, `platform-assets recover --undo` puts the tables back "
-        f"to what release {now.number} shows; `platform-assets backup FOLDER` makes a lake of that elsewhere.",
+        "Restore the newest releases if they are lost. If not, `platform-assets admin recover --undo` puts the "
+        "tables back "
+        f"to what release {now.number} shows; `platform-assets admin backup FOLDER` makes a lake of that elsewhere.",
     )
 
 

@@ -79,8 +79,9 @@ def whole_snapshot(lake: Lake, table: str, release: Release, days: Collection[da
         require_whole(lake, release.number)  # they may have been deleted since it was resolved
         raise DamagedTableError(
             f"{len(gone):,} files of {table} at release {release.number} are gone, for example {path / min(gone)}.",
-            "If the lake was moved or copied, see that its whole folder came along; else `platform-assets audit "
-            "verify` names what repairs each day: a backup, or the command that computes it again. Releases beyond "
+            "If the lake was moved or copied, see that its whole folder came along; else "
+            "`platform-assets admin audit` names what repairs each day: a backup, or the command that computes it "
+            "again. Releases beyond "
             "the rollback window are kept only while they are pinned: name a newer one.",
         )
     return snapshot

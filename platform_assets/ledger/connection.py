@@ -305,7 +305,7 @@ def moved_error(file: Path, where: str) -> LedgerMovedError:
 def require_intact(url: str) -> None:
     """Read the whole file and hold its pages and indexes against each other; 3 ms per MB.
 
-    A flipped bit inside a text of one row can stay unseen: `audit verify` compares every publication with its manifest.
+    A flipped bit inside a text of one row can stay unseen: `admin audit` compares every publication with its manifest.
 
     Raises:
         LedgerMovedError: it was moved to another database.

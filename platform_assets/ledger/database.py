@@ -78,7 +78,7 @@ def open_database(url: str, *, read_only: bool) -> Database:
         elif state == "old":
             raise LedgerVersionError(
                 f"The ledger {masked(parsed)} has an older schema than this code reads.",
-                "Run any command that writes, for example `platform-assets ledger rebuild`; it migrates it.",
+                "Run any command that writes, for example `platform-assets admin ledger --rebuild`; it migrates it.",
             )
     except BaseException:
         engine.dispose()

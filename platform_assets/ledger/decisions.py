@@ -141,7 +141,7 @@ def decided(database: Database, type_: type[D], *, as_far_as_readable: bool = Fa
         what = f"Decision {number} in the ledger {masked(database.engine.url)} cannot be read: {because}{more}."
         if not as_far_as_readable:
             raise LedgerError(
-                what, "`platform-assets audit verify` names it. Restore the ledger from a backup from before."
+                what, "`platform-assets admin audit` names it. Restore the ledger from a backup from before."
             ) from because
-        _LOG.warning("%s It is left out; `platform-assets audit verify` names it.", visible(what))
+        _LOG.warning("%s It is left out; `platform-assets admin audit` names it.", visible(what))
     return tuple(decision for decision in found if isinstance(decision, type_))

@@ -91,7 +91,8 @@ def corrupt(url: URL, detail: str) -> LedgerCorruptError:
     """Return the file is not what was written to it."""
     return LedgerCorruptError(
         f"The ledger {masked(url)} is damaged or is not a ledger: {detail}.",
-        "Run `platform-assets ledger rebuild`: it sets the file aside, makes a new index from the lake, and keeps what "
+        "Run `platform-assets admin ledger --rebuild`: it sets the file aside, makes a new index from the lake, "
+        "and keeps what "
         "can still be read of holds and decisions. If you have a backup, put its ledger.db in this place first.",
     )
 

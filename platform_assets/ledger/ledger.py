@@ -151,7 +151,7 @@ class Ledger:
         if head is None:
             raise LedgerError(
                 f"Publication {publication} is not indexed in the ledger {masked(self._database.engine.url)}.",
-                "Run `platform-assets ledger rebuild`.",
+                "Run `platform-assets admin ledger --rebuild`.",
             )
         return head.release
 
@@ -387,6 +387,6 @@ def _new(
             raise LedgerError(
                 f"Release {record.release} with publication {name} contradicts the ledger "
                 f"{masked(connection.engine.url)}, which was made from another lake or another state of this one.",
-                "Run `platform-assets ledger rebuild`.",
+                "Run `platform-assets admin ledger --rebuild`.",
             )
     return [record for name, record in given.items() if name not in indexed]

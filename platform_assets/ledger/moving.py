@@ -217,7 +217,8 @@ def copy_ledger(url: str, target: Path) -> bool:
     if not file.exists():
         raise LedgerUnreachableError(
             f"The ledger {masked(parsed)} is not there.",
-            "Correct PLATFORM_LEDGER_URL or PLATFORM_STATE; if it is lost, `platform-assets ledger rebuild` makes one.",
+            "Correct PLATFORM_LEDGER_URL or PLATFORM_STATE; if it is lost, `platform-assets admin ledger "
+            "--rebuild` makes one.",
         )
     require_intact(url)
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -231,7 +231,7 @@ def _arrival(arrival: Arrival, publication: str) -> ArrivalRecord:
     return ArrivalRecord(**dict(arrival) | {"reason": reason}, publication=publication)
 
 
-_FOLLOW = "let the ledger follow the lake with `platform-assets ledger rebuild`"
+_FOLLOW = "let the ledger follow the lake with `platform-assets admin ledger --rebuild`"
 
 
 def require_one_history(lake: Lake, indexed: Mapping[str, int], released: Mapping[str, int]) -> None:

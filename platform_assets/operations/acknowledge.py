@@ -94,7 +94,7 @@ def acknowledge(
         if not met:
             near = did_you_mean(name, {name_and_mark(each)[0].partition(" ")[0] for each in findings})
             raise PlatformError(
-                f"There is no finding of {name!r}.", f"{near}`status --files` and `status --warnings` show them."
+                f"There is no finding of {name!r}.", f"{near}`status files` and `status warnings` show them."
             )
         chosen |= met
     made = tuple(

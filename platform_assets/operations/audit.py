@@ -223,7 +223,7 @@ class DecisionAudit:
             self._fault(
                 f"The chain of decisions lacks the {wanted.kind} by {wanted.who} that publication "
                 f"{record.publication} (release {record.release}) carried out.",
-                f"{_COMPARE} `platform-assets ledger rebuild` enters it anew, from the manifest.",
+                f"{_COMPARE} `platform-assets admin ledger --rebuild` enters it anew, from the manifest.",
             )
         elif self._found[number] != wanted:
             self._fault(f"{self._named(number)} says something else than the manifest of {record.publication}.")
@@ -357,7 +357,7 @@ def _compare_ledger(
         findings.fault(
             "ledger",
             f"The ledger says of {table} {day} that another release replaced its content than did.",
-            "`platform-assets ledger rebuild` indexes the manifests anew.",
+            "`platform-assets admin ledger --rebuild` indexes the manifests anew.",
             table=table,
             day=day,
         )
@@ -374,7 +374,7 @@ def _compare_ledger(
                 findings.fault(
                     "ledger",
                     f"The ledger says something else of publication {name} (release {release}) than its manifest.",
-                    "`platform-assets ledger rebuild` indexes the manifests anew.",
+                    "`platform-assets admin ledger --rebuild` indexes the manifests anew.",
                 )
 
 

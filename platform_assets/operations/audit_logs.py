@@ -169,7 +169,7 @@ class ChainAudit:
             self._fault(
                 f"Version {foreign.version} of `_releases` was not made by a publication but by {foreign.made_by}; "
                 f"readers see release {self.newest}.",
-                "Find out who writes there, then `platform-assets audit put-back _releases --reason …`.",
+                "Find out who writes there, then `platform-assets undo foreign:_releases --reason …`.",
                 file=commits.commit_file(path, foreign.version),
             )
         beyond = [number for number in commits.listed_versions(path) if number > self.newest]
@@ -397,7 +397,7 @@ class TableAudit:
             self._fault(
                 "logs",
                 f"Version {number} of {self.table} was not made by a publication but by {commit.made_by}.",
-                f"Readers at a release do not see it. `platform-assets audit put-back {self.table} --reason …` "
+                f"Readers at a release do not see it. `platform-assets undo foreign:{self.table} --reason …` "
                 "undoes it.",
                 file=commits.commit_file(self._path, number),
             )

@@ -263,8 +263,8 @@ def refuse_half_an_erasure(lake: Lake, now: Release, cut: int) -> None:
         raise ErasedError(
             f"Rows were erased from {lake.root} by publication {manifest.publication}, and the files that hold them "
             "are not deleted yet; the backup shows what it showed before.",
-            "Wait until `platform-assets erase` is done. If it was ended, call it again, or let `platform-assets "
-            "maintenance run` delete them; then run `platform-assets backup` again.",
+            "Wait until `platform-assets admin erase` is done. If it was ended, call it again, or let "
+            "`platform-assets admin maintenance` delete them; then run `platform-assets admin backup` again.",
         )
 
 
@@ -274,7 +274,7 @@ def refuse_what_is_erased(lake: Lake, copied: Release) -> None:
     if any(commits.commit(lake.releases_path, number).kind == ERASURE for number in since):
         raise ErasedError(
             f"Rows were erased from {lake.root} while it was copied; the backup shows what it showed before.",
-            "Run `platform-assets backup` again: the next generation has none of them.",
+            "Run `platform-assets admin backup` again: the next generation has none of them.",
         )
 
 

@@ -164,7 +164,7 @@ def copy_lake(lake: Lake, copy: Lake, progress: OnProgress) -> LakeCopied:
     if had.number >= 0 and (new := [fault for fault in after if fault.what not in {other.what for other in before}]):
         raise DamagedTableError(
             f"{new[0].what} The backup shows what it showed before.",
-            "`platform-assets audit verify` names all that is damaged and what repairs it.",
+            "`platform-assets admin audit` names all that is damaged and what repairs it.",
         )
     damaged = (*work.damaged, *(f"In the copy: {fault.what}" for fault in after))
     size = sum(file.size() or 0 for file in work.done)
@@ -243,7 +243,7 @@ class _Copying:
             raise DamagedTableError(
                 f"{self._named(file)} {problem}, and release {self.now.number} needs it; "
                 "the backup shows what it showed before.",
-                "`platform-assets audit verify` names all that is damaged and what repairs it.",
+                "`platform-assets admin audit` names all that is damaged and what repairs it.",
             )
         if problem == "is missing":
             self.gone += 1
@@ -268,7 +268,8 @@ def _had(lake: Lake, copy: Lake, now: Release) -> Release:
     except LakeError as error:
         raise LakeError(
             f"The backup itself is damaged: {error.what}",
-            "Remove that file of the backup and run `backup` again, which copies it anew; or name another folder.",
+            "Remove that file of the backup and run `admin backup` again, which copies it anew; or name another "
+            "folder.",
         ) from error
     ours = dict(published(lake))
     if ours.get(had.number) != theirs[had.number]:

@@ -45,7 +45,7 @@ def close(platform: Platform, scope: str, author: Author) -> tuple[str, ...]:
     if scope not in {*frozen, *overridden} and (opened is None or opened.cause is None):
         raise PlatformError(
             f"The circuit of {scope} is not open by itself.",
-            f"`platform-assets breaker list` shows which are open; `breaker override {scope}` lets this one pass.",
+            f"`platform-assets status circuits` shows open ones; `admin breaker {scope} --until TIME` lets it pass.",
         )
     _decide(platform, "close", scope, author)
     return tables
@@ -63,7 +63,7 @@ def override(platform: Platform, scope: str, until: datetime, author: Author) ->
     if not any(state.stops or state.state == "overridden" for state in states):
         raise PlatformError(
             f"No circuit of {scope} is open, so there is nothing to override.",
-            "`platform-assets breaker list` shows which are open.",
+            "`platform-assets status circuits` shows which are open.",
         )
     _decide(platform, "override", scope, author, until)
     return tables

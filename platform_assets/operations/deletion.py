@@ -179,7 +179,7 @@ def deletions_asked_for(
     if not folders:
         raise StillNeededError(
             f"No table has files of a publication {publication!r}.",
-            "`platform-assets releases` lists publications; what was deleted before needs no deletion.",
+            "`platform-assets status releases` lists publications; what was deleted before needs no deletion.",
         )
     _refuse_needed(lake, usage, folders, window)
     gone = deletions(replace(usage, folders=tuple(folders)), safe_age)

@@ -97,7 +97,8 @@ def lift(platform: Platform, request: Request, author: Author) -> int:
         if not is_remembered(platform, where, secret):
             raise PlatformError(
                 f"Nothing with this key was erased from {', '.join(raw.name for raw in where.raw)}.",
-                "Name the table and the fields as they were named when it was erased: `platform-assets releases`.",
+                "Name the table and the fields as they were named when it was erased: `platform-assets status "
+                "releases`.",
             )
         lifted = [
             Erasure(table=place.table, key=place.hashes(secret), secret=name_of(secret), lifts=True)
@@ -270,7 +271,7 @@ def without_rows(
         if left.get(day, Digest()) + taken != was or taken.rows != sum(hits[day].values()):
             raise PlatformError(
                 f"The files of {table} {day} hold other rows than were published; nothing was erased.",
-                "`platform-assets audit verify --digests` names what repairs the day; erase once it is whole.",
+                "`platform-assets admin audit --digests` names what repairs the day; erase once it is whole.",
             )
     computed = computed_by(lake, table, {day: records[day].publication for day in hits})
     contents = {

@@ -46,7 +46,10 @@ Fields = Mapping[str, str]
 _BOUND = 32
 """Characters of a text that statistics have; of the greatest, one more follows where it was cut."""
 ELSEWHERE = (
-    "generations of backups from before: the next `backup` has none of the rows; remove older ones with `--keep 1`",
+    (
+        "generations of backups from before: the next `admin backup` has none of the rows; remove older ones with "
+        "`--keep 1`"
+    ),
     "exports, and what readers made of the tables in other systems",
     "Dagster's storage and logs, where values of columns that are not `sensitive` stand in examples and previews",
 )
@@ -131,7 +134,7 @@ def reach(catalogue: Catalogue, table: str, key: Fields, also: Collection[tuple[
                 f"{contract.name} takes arrivals that replace the days they bring, or all (`replaces`): a delivery "
                 "that lost its last row would no longer replace the ones before it.",
                 "Deliver each such day, or the table, without these rows, withdraw the deliveries that hold them, and "
-                "run `platform-assets maintenance run` once no release within the window has them.",
+                "run `platform-assets admin maintenance` once no release within the window has them.",
             )
     places: list[Place] = []
     for contract in catalogue:

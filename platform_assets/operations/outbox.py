@@ -181,7 +181,7 @@ def retry(platform: Platform, key: str | None) -> tuple[Message, ...]:
         if message.state == "dropped":
             raise PlatformError(
                 f"Message {message.key} was dropped: {message.problem}.",
-                "`platform-assets audit decisions` shows who decided that; the release has what it announced.",
+                "`platform-assets status decisions` shows who decided that; the release has what it announced.",
             )
     outbox.retry(messages, datetime.now(UTC))
     return tuple(messages)
@@ -200,7 +200,8 @@ def drop(platform: Platform, key: str, author: Author) -> Message:
     if not platform.ledger.outbox.drop(decision):
         state = _named(platform, message.key).state
         raise PlatformError(
-            f"Message {message.key} is {state}: there is nothing to drop.", "`platform-assets outbox list` has others."
+            f"Message {message.key} is {state}: there is nothing to drop.",
+            "`platform-assets status messages` has others.",
         )
     return message
 
@@ -211,7 +212,7 @@ def _named(platform: Platform, key: str) -> Message:
         said = "No message has" if not found else f"{len(found)} messages have"
         raise PlatformError(
             f"{said} a key that begins with {key!r}.",
-            f"Name one as `platform-assets outbox list --all` shows it, by {_SHORTEST} characters at least.",
+            f"Name one as `platform-assets status messages --all` shows it, by {_SHORTEST} characters at least.",
         )
     [message] = found
     return message

@@ -165,7 +165,7 @@ def release_number(ledger: Ledger, which: str) -> int:
         return names[which]
     raise UnknownReleaseError(
         f"There is no release, pin or publication {which!r}.",
-        did_you_mean(which, names) + "`platform-assets releases` lists them.",
+        did_you_mean(which, names) + "`platform-assets status releases` lists them.",
     )
 
 

@@ -205,7 +205,7 @@ def find_record(lake: Lake, name: str) -> BackfillRecord | None:
     raise RecordError(
         f"The record of the plan {name} cannot be read: {file}: {why}.",
         "Put a copy of it back, or read it with the version of the platform that wrote it; backups of the lake have "
-        f"none. Else drop what was staged with `platform-assets stage drop plan-{name}`, remove that file, and apply "
+        f"none. Else drop what was staged with `platform-assets undo stage:plan-{name}`, remove that file, and apply "
         "the plan again.",
     ) from cause
 
@@ -225,7 +225,8 @@ def read_record(lake: Lake, name: str) -> BackfillRecord:
         names = backfill_names(lake)
         known = f"There are {', '.join(names)}." if names else "None was begun yet."
         raise RecordError(
-            f"No plan {name!r} was ever applied.", f"{did_you_mean(name, names)}{known} `plan apply FILE` begins one."
+            f"No plan {name!r} was ever applied.",
+            f"{did_you_mean(name, names)}{known} `backfill apply FILE` begins one.",
         )
     return record
 
@@ -243,7 +244,7 @@ def all_records(lake: Lake) -> tuple[tuple[BackfillRecord, ...], dict[str, Recor
 
 
 def records_since(lake: Lake, moment: datetime) -> tuple[BackfillRecord, ...]:
-    """Return what became of the backfills written about since a moment; `plan status` names damaged ones."""
+    """Return what became of the backfills written about since a moment; `status backfills` names damaged ones."""
     files = lake.plans_path.files() if lake.plans_path.exists() else {}
     records: list[BackfillRecord] = []
     for name in _names_in(file for file, found in files.items() if found.written >= moment):
@@ -294,9 +295,9 @@ def _refuse_over(lake: Lake, name: str) -> None:
     if record.state in OVER:
         raise RecordError(
             f"The plan {name} is {record.state}: there is nothing of it to pause or to go on with.",
-            "`platform-assets plan apply FILE` begins it anew."
+            "`platform-assets backfill apply FILE` begins it anew."
             if record.state == "cancelled"
-            else f"`platform-assets plan status {name}` shows what became of it.",
+            else f"`platform-assets status backfills {name}` shows what became of it.",
         )
 
 
@@ -314,21 +315,24 @@ def is_stage_of_a_plan(lake: Lake, stage: str) -> bool:
 def ends_of(lake: Lake, stage: str) -> str:
     """Return what ends a stage that is in the way, as a remedy: of a plan's own, only what ends the plan."""
     if is_stage_of_a_plan(lake, stage):
-        return f"End its plan first: `platform-assets plan apply FILE`, or `plan cancel {stage.removeprefix(STAGE)}`."
-    return f"Publish it or drop it first: `platform-assets stage publish {stage}`, or `stage drop {stage}`."
+        return (
+            "End its plan first: `platform-assets backfill apply FILE`, or `undo "
+            f"backfill:{stage.removeprefix(STAGE)}`."
+        )
+    return f"Publish it or drop it first: `platform-assets publish {stage}`, or `undo stage:{stage}`."
 
 
 def dropped_by(lake: Lake, stage: str) -> str:
     """Return the command that drops a stage: for a plan's stage, the one that cancels the plan."""
     if _is_surely_of_a_plan(lake, stage):
-        return f"`platform-assets plan cancel {stage.removeprefix(STAGE)}`"
-    return f"`platform-assets stage drop {stage}`"
+        return f"`platform-assets undo backfill:{stage.removeprefix(STAGE)}`"
+    return f"`platform-assets undo stage:{stage}`"
 
 
 def filled_by(lake: Lake, stage: str) -> str:
     """Return the command that computes days into a stage."""
     if _is_surely_of_a_plan(lake, stage):
-        return "`platform-assets plan apply FILE`"
+        return "`platform-assets backfill apply FILE`"
     return f"`platform-assets refresh --stage {stage}`"
 
 
@@ -346,5 +350,5 @@ def refuse_stage_of_a_plan(lake: Lake, stage: str) -> None:
         name = stage.removeprefix(STAGE)
         raise RecordError(
             f"The stage {stage} is filled by the plan {name}.",
-            f"`platform-assets plan apply FILE` publishes it behind its gates; `plan cancel {name}` drops it.",
+            f"`platform-assets backfill apply FILE` publishes it behind its gates; `undo backfill:{name}` drops it.",
         )

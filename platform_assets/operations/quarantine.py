@@ -104,13 +104,13 @@ def replay_quarantined(
         raise QuarantineError(
             f"There is nothing to replay of {selection}: neither the rows nor the rules, the code or the reference "
             f"data that {selection.table} is made from have changed since.",
-            "Correct a rule or the rows first; `platform-assets quarantine show` says which rules they break.",
+            "Correct a rule or the rows first; `platform-assets status quarantine --rows` says which rules they break.",
         )
     return refresh(platform, spark, author, progress, request=request, plan=plan)
 
 
 def discard(platform: Platform, selection: AsideSelection, author: Author) -> tuple[AsideRow, ...]:
-    """Discard quarantined rows: they are kept, and shown only with `quarantine list --all`."""
+    """Discard quarantined rows: they are kept, and shown only with `status quarantine --all`."""
     rows = chosen(platform, selection)
     signature = author.signature(datetime.now(UTC))
     for table, arrival, day, error in sorted({(row.table, row.arrival, row.day, row.error) for row in rows}):

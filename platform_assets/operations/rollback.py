@@ -84,7 +84,7 @@ def rollback(
 
     A day is held where its inputs would make of it what was rolled back; it is computed again as soon as its input or
     its code is another one, or by force. Days that read what changes are stale afterwards and taken up by the next
-    refresh. Raw is append-only and stays: `withdraw` takes a bad delivery out. A compaction is no work on a day: it
+    refresh. Raw is append-only and stays: `undo` takes a bad delivery out. A compaction is no work on a day: it
     goes with what it compacted, and by itself it cannot be undone.
 
     Args:
@@ -392,6 +392,5 @@ def refuse_what_would_not_read(
             raise PlatformError(
                 f"{table} {min(days[name] for name in wrong)} {how} has other columns than the table would have "
                 f"({', '.join(sorted(differing))}); nothing was rolled back.",
-                "Roll back the publication that brought the columns with all its days, or everything since a release "
-                "with --to.",
+                "Roll back the publication that brought the columns with all its days, or everything since a release.",
             )

@@ -25,7 +25,7 @@ def chosen_publications(
         if publication not in indexed:
             raise PlatformError(
                 f"There is no publication {publication!r}.",
-                "`platform-assets releases` lists them; `platform-assets why TABLE DAY` names those of a day.",
+                "`platform-assets status releases` lists them; `platform-assets why TABLE DAY` names those of a day.",
             )
         names = [publication]
     elif to is not None:
@@ -33,14 +33,16 @@ def chosen_publications(
         if not 0 <= to < newest:
             raise PlatformError(
                 f"Nothing was published after release {to}; the newest is {newest}.",
-                "`platform-assets releases` lists them.",
+                "`platform-assets status releases` lists them.",
             )
         require_whole(platform.lake, to)
         names = [name for name, number in indexed.items() if number > to]
     else:
         names = [name for name in indexed if (head := platform.ledger.head(name)) and head.run == run]
         if not names:
-            raise PlatformError(f"No run {run!r} published anything.", "`platform-assets releases` names the runs.")
+            raise PlatformError(
+                f"No run {run!r} published anything.", "`platform-assets status releases` names the runs."
+            )
     return tuple(record for name in names if (record := platform.ledger.publication(name)))
 
 
@@ -72,7 +74,8 @@ def refuse_irreversible(platform: Platform, names: Collection[str]) -> None:
         raise PlatformError(
             f"Publication {head.publication} is a reload by {head.who} ({head.why}): raw was begun anew with it, so "
             "nothing of before comes back; nothing was rolled back.",
-            f"Take the change of the contract back and run `platform-assets reload` once more, or roll back to release "
+            "Take the change of the contract back and run `platform-assets admin reload` once more, or roll back "
+            "to release "
             f"{head.release} or a later one. `read --release {head.release - 1}` shows what was before.",
         )
 
@@ -116,7 +119,7 @@ def nothing_to_undo(
     if raw:
         return PlatformError(
             f"{named} only took deliveries for {', '.join(raw)}, and raw is append-only.",
-            "Take a bad delivery out with `platform-assets withdraw`; `why` names the files of a day.",
+            "Take a bad delivery out with `platform-assets undo`; `why` names the files of a day.",
         )
     is_compaction = all(publication.kind == COMPACTION for publication in publications)
     did = "only compacted files" if is_compaction else f"published {'no day' if days is None else 'none of these days'}"
@@ -133,7 +136,7 @@ def built_upon(platform: Platform, in_the_way: Mapping[TableDay, str]) -> Platfo
     (table, day), later = min(in_the_way.items(), key=lambda item: (item[1] in put_back, item))
     head = heads[later]
     more = f", and {len(in_the_way) - 1:,} more days likewise" if len(in_the_way) > 1 else ""
-    cascade = "--cascade; or leave the day out with --days of `platform-assets rollback`."
+    cascade = "--cascade; or leave the day out with --days of `platform-assets undo`."
     if head and later in put_back:
         return PlatformError(
             f"{table} {day} was rolled back since, by {head.who} in release {head.release}: {head.why}{more}; nothing "

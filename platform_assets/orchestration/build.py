@@ -78,7 +78,7 @@ def _exposure(domain: str, exposure: Exposure) -> dg.AssetSpec:
     return dg.AssetSpec(
         key=dg.AssetKey([_LAYER, exposure.name]),
         description="Outside of the platform. It gets a message for every publication that changes what it reads: "
-        "`platform-assets outbox list` shows the messages.",
+        "`platform-assets status messages` shows the messages.",
         deps=[asset_key(table) for table in exposure.reads],
         group_name=domain,
         owners=shown_owners(exposure.owner),

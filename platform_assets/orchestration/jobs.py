@@ -102,7 +102,7 @@ def refresh_tables(
 
 def describe_by_people(tables: Collection[str]) -> str:
     """Name tables that no run touches because a contract, theirs or an input's, asks for other columns or keys."""
-    return f"left alone since a contract changed, as `platform-assets stale` says: {', '.join(tables)}"
+    return f"left alone since a contract changed, as `platform-assets status stale` says: {', '.join(tables)}"
 
 
 def _report(

@@ -1,4 +1,4 @@
-"""Run reviewed plan files in Dagster, as `platform-assets plan` does: the jobs `plan_explain` and `plan_apply`.
+"""Run reviewed plan files in Dagster, as `platform-assets backfill` does: the jobs `plan_explain` and `plan_apply`.
 
 The launchpad takes the name of a file in the folder of plans and none of its content: only what was reviewed, and
 approved by its hash, is done. The whole rollout is one step: the number of its shares is known only when it runs, and
@@ -287,7 +287,7 @@ def _prove(
         with refused_with_evidence({}):
             if record.proved:
                 context.log.info(
-                    visible(f"{record.name} was proved before; `plan replay` computes all of it once more.")
+                    visible(f"{record.name} was proved before; `admin verify` computes all of it once more.")
                 )
             record, proved = prove_sample(opened, lambda: spark.session(on_progress), record, author, on_progress)
         if undone := rollback_of(opened, record):
@@ -296,7 +296,7 @@ def _prove(
     context.log.info(visible(f"{record.name}: {record.events[-1].what}"))
     if different := [f"{table.table} {day.day}" for table in proved for day in table.of("different")]:
         is_undone = record.state == "rolled back"
-        todo = f"`platform-assets plan rollback {record.name} --reason … --by …` puts all of it back."
+        todo = f"`platform-assets undo backfill:{record.name} --reason … --by …` puts all of it back."
         raise RefusedError(
             f"Days that were computed once more came out differently: {', '.join(different)}.\n  "
             f"{'All of it is rolled back.' if is_undone else todo}",

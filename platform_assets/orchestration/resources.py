@@ -30,7 +30,7 @@ from platform_assets.spark.tables.lost import lost_spark_explained
 from platform_assets.words import alike, counted, visible
 
 _MOST_KINDS = 8
-"""Reasons for files not taken that a run logs; `platform-assets status --files` has all."""
+"""Reasons for files not taken that a run logs; `platform-assets status files` has all."""
 
 _SILENCE_S = 30.0
 """Seconds after which the log says that work still goes on."""

@@ -212,7 +212,7 @@ def replay_notes(replayed: Mapping[str, Delivery], path: str) -> Iterator[str]:
     if first := replayed.get(path):
         yield (
             f"{REPLAY} {first.path}, which arrived on {first.arrival_date}: its rows keep that place in the order of "
-            f"versions; if they are meant anew, `platform-assets withdraw {first.path}`"
+            f"versions; if they are meant anew, `platform-assets undo {first.path}`"
         )
     for copy in (copy for copy, first in replayed.items() if first.path == path):
         yield f"{REPLAY} {copy}, whose rows keep the place of this file in the order of versions"

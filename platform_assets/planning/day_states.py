@@ -1,7 +1,7 @@
 """The state of a day: up to date, stale and why, held, blocked, or missing. Decided here, for everybody.
 
-`stale`, `why`, `status`, plans, sensors and steps ask the same function, so that what one of them says is what another
-one does.
+`status`, `why`, plans, sensors and steps ask the same function, so that what one of them says is what another one
+does.
 """
 
 from __future__ import annotations

@@ -290,7 +290,7 @@ def refuse_protected(
         raise ProtectedDaysError(
             f"{counted(len(days), 'day')} of {table} ({which(list(days))}) cannot be computed so: they are protected, "
             f"because {next(iter(days.values()))}.",
-            "Leave them out, or write a plan with `override_protected`: `platform-assets plan new`.",
+            "Leave them out, or write a plan with `override_protected`: `platform-assets backfill new`.",
         )
 
 

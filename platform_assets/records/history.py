@@ -216,9 +216,9 @@ class Hold:
     def overruled_by(self) -> str:
         """Return the command by which a person ends that a day is left alone."""
         if self.gate == CIRCUIT:
-            return f"`platform-assets breaker show {self.table}`"
+            return f"`platform-assets status circuits {self.table}`"
         if self.lasts:
-            return f"`platform-assets rollback --lift {self.table} --days {self.day} --reason … --by …`"
+            return f"`platform-assets undo rollback:{self.table} --days {self.day} --reason … --by …`"
         return f"`platform-assets refresh {self.table} --days {self.day} --force`"
 
     def refuses(self, fingerprint: str) -> bool:

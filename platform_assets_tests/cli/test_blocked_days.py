@@ -93,12 +93,12 @@ def of_old_code(lake: Settings) -> Settings:
 
 
 def test_stale_and_why_agree(run: Run, of_old_code: Settings) -> None:
-    listed = run("stale", GOLD)
+    listed = run("status", "stale", GOLD)
     assert listed.code == 1
     assert "gold.daily_sales 2017-01-02 (code): silver.transactions is held on 2017-01-02: far too few" in listed.out
-    [blocked] = run("stale", GOLD, "--json").json["cannot_be_computed"]
+    [blocked] = run("status", "stale", GOLD, "--json").json["cannot_be_computed"]
     assert (blocked["day"], blocked["reasons"], blocked["held"]) == (str(DAY), ["code"], str(DAY))
-    assert run("stale", GOLD, "--days", "2017-01-01").code == 0
+    assert run("status", "stale", GOLD, "--days", "2017-01-01").code == 0
     why = run("why", GOLD, str(DAY))
     assert why.code == 1
     assert "stale gold.daily_sales 2017-01-02: code" in why.out
@@ -129,7 +129,7 @@ def test_a_reached_day_is_in_the_plan_though_another_input_keeps_it(run: Run, la
 def test_a_day_made_from_what_is_gone_is_not_called_up_to_date(run: Run, lake: Settings) -> None:
     with open_platform(lake) as platform:
         gone(platform, SILVER)
-    assert "made from more than is there" in run("stale", GOLD).out
+    assert "made from more than is there" in run("status", "stale", GOLD).out
     why = run("why", GOLD, str(DAY))
     assert why.code == 1
     assert "out of date gold.daily_sales 2017-01-02: made from more than is there" in why.out

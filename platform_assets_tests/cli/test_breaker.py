@@ -69,7 +69,7 @@ SIGNED = ("--reason", "prices are wrong", "--by", "zoe")
 
 
 def state_of(run: Run, table: str = SILVER) -> str:
-    return next(str(each["state"]) for each in run("breaker", "list", "--json").json if each["table"] == table)
+    return next(str(each["state"]) for each in run("status", "circuits", "--json").json if each["table"] == table)
 
 
 def test_after_five_failed_runs_nothing_is_published_and_every_page_says_why(run: Run, products: Settings) -> None:
@@ -87,7 +87,7 @@ def test_after_five_failed_runs_nothing_is_published_and_every_page_says_why(run
     said = "5 of the last 5 runs failed, the last by volume: silver.products on 2017-01-02: no rows"
     assert said in refused.value.what
     assert "nothing was published" in refused.value.what
-    shown = run("breaker", "show", SILVER)
+    shown = run("status", "circuits", SILVER)
     assert shown.code == 1
     assert said in shown.words
     explained = run("refresh", "--explain")
@@ -105,32 +105,34 @@ def test_a_person_opens_closes_and_overrides_with_reason_and_signature_in_the_ch
     run: Run, products: Settings
 ) -> None:
     arrive(products, "new.csv", 2)
-    opened = run("breaker", "open", "domain:retail", *SIGNED, "--json")
+    opened = run("admin", "breaker", "--open", "domain:retail", *SIGNED, "--json")
     assert opened.code == 0, opened.err
     assert {each["state"] for each in opened.json} == {"frozen"}
     with pytest.raises(CircuitOpenError, match="opened for domain:retail by zoe: prices are wrong"):
         compute(products)
-    with pytest.raises(CircuitOpenError, match=r"(?s)Every circuit of domain:retail is frozen.*show raw\.products"):
+    with pytest.raises(
+        CircuitOpenError, match=r"(?s)Every circuit of domain:retail is frozen.*status circuits raw\.products"
+    ):
         arrive(products, "another.csv", 3)
     planned = run("refresh", "--explain").out
     assert [planned.count(word) for word in ("stopped every circuit of domain:retail", "cannot be computed ")] == [1, 1]
     alone = run("breaker", "close", SILVER, *SIGNED)
     assert (alone.code, "is not open by itself" in alone.error) == (3, True)
     until = f"{datetime.now(UTC) + timedelta(hours=1):%Y-%m-%dT%H:%M}"
-    assert run("breaker", "override", SILVER, "--until", until, *SIGNED).code == 0
+    assert run("admin", "breaker", SILVER, "--until", until, *SIGNED).code == 0
     assert (state_of(run), state_of(run, "gold.daily_sales")) == ("overridden", "frozen")
     compute(products)
-    closed = run("breaker", "close", "domain:retail", *SIGNED)
+    closed = run("admin", "breaker", "--close", "domain:retail", *SIGNED)
     assert closed.code == 0, closed.err
-    assert run("breaker", "list").code == 0
-    decisions = [each["decision"] for each in run("audit", "decisions", "--json").json]
+    assert run("status", "circuits").code == 0
+    decisions = [each["decision"] for each in run("status", "decisions", "--json").json]
     assert [each["kind"] for each in decisions if each["about"] == "circuit"] == [
         "close",
         "override",
         "freeze",
     ]
     assert {(each["who"], each["reason"]) for each in decisions} == {("zoe", "prices are wrong")}
-    assert run("audit", "verify").code == 0
+    assert run("admin", "audit").code == 0
 
 
 def test_nothing_is_accepted_while_the_table_is_stopped(run: Run, products: Settings) -> None:
@@ -138,18 +140,18 @@ def test_nothing_is_accepted_while_the_table_is_stopped(run: Run, products: Sett
     fail(products, "night")
     asked = ("accept", SILVER, "--days", str(DAY), *SIGNED)
     assert run(*asked, "--dry-run").code == 0
-    assert run("breaker", "open", "domain:retail", *SIGNED).code == 0
+    assert run("admin", "breaker", "--open", "domain:retail", *SIGNED).code == 0
     for more in ((), ("--dry-run",)):
         refused = run(*asked, *more)
         assert (refused.code, refused.out) == (3, "")
         assert re.search(r"Nothing was accepted: .* is frozen since .*: opened for domain:retail", refused.error)
-        assert f"`platform-assets breaker show {SILVER}` says how to close it" in refused.error
-    assert "platform-assets breaker close domain:retail" in run("breaker", "show", SILVER).out
-    assert [each["decision"]["kind"] for each in run("audit", "decisions", "--json").json] == ["freeze"]
+        assert f"`platform-assets status circuits {SILVER}` says how to close it" in refused.error
+    assert "platform-assets admin breaker domain:retail --close" in run("status", "circuits", SILVER).out
+    assert [each["decision"]["kind"] for each in run("status", "decisions", "--json").json] == ["freeze"]
 
 
 def test_files_that_wait_for_stopped_tables_are_counted(run: Run, products: Settings) -> None:
-    assert run("breaker", "open", "domain:retail", *SIGNED).code == 0
+    assert run("admin", "breaker", "--open", "domain:retail", *SIGNED).code == 0
     file = products.landing_folder / "products" / str(DAY) / "new.csv"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("product_id,price\n1,2.00\n")
@@ -202,13 +204,15 @@ def test_opening_rolls_back_what_opened_it_and_says_so(
         now = platform.ledger.current_days(SILVER)[DAY]
     assert state.state == "open"
     assert now.publication != warned
-    [newest, *_] = run("releases", "--json").json
+    [newest, *_] = run("status", "releases", "--json").json
     assert (newest["kind"], newest["who"]) == ("roll back", "circuit breaker")
     assert "the circuit of silver.products opened: 1 of the last 1 runs failed, the last by volume" in newest["why"]
-    decided = run("audit", "decisions", "--json").json[0]["decision"]
+    decided = run("status", "decisions", "--json").json[0]["decision"]
     assert (decided["kind"], decided["who"]) == ("roll back", "circuit breaker")
-    assert run("audit", "verify").code == 0
-    assert len(run("releases", "--json").json) == len(run("releases", "--json").json), "and not once more"
+    assert run("admin", "audit").code == 0
+    assert len(run("status", "releases", "--json").json) == len(run("status", "releases", "--json").json), (
+        "and not once more"
+    )
     with open_platform(products) as platform:
         assert due_tries(platform) == {}, "what was put back would pass, and say nothing of what is to come"
     deliver(products, DAY, 9)
@@ -264,12 +268,12 @@ def test_another_day_is_tried_while_an_input_of_the_one_that_failed_is_held(
 def test_the_end_of_a_freeze_leaves_open_what_opened_by_itself(run: Run, products: Settings) -> None:
     for number in range(5):
         fail(products, f"night-{number}")
-    assert run("breaker", "open", "all", *SIGNED).code == 0
+    assert run("admin", "breaker", "--open", "all", *SIGNED).code == 0
     assert state_of(run) == "frozen"
-    assert run("breaker", "close", "all", *SIGNED).code == 0
+    assert run("admin", "breaker", "--close", "all", *SIGNED).code == 0
     assert state_of(run) == "open"
-    assert run("breaker", "close", SILVER, *SIGNED).code == 0
-    assert run("breaker", "list").code == 0
+    assert run("admin", "breaker", "--close", SILVER, *SIGNED).code == 0
+    assert run("status", "circuits").code == 0
 
 
 def test_an_override_of_a_table_outlives_the_freeze_around_it_and_is_ended_by_its_own_scope(
@@ -278,19 +282,19 @@ def test_an_override_of_a_table_outlives_the_freeze_around_it_and_is_ended_by_it
     for number in range(5):
         fail(products, f"night-{number}")
     until = f"{datetime.now(UTC) + timedelta(hours=1):%Y-%m-%dT%H:%M}"
-    assert run("breaker", "open", "domain:retail", *SIGNED).code == 0
-    assert run("breaker", "override", SILVER, "--until", until, *SIGNED).code == 0
+    assert run("admin", "breaker", "--open", "domain:retail", *SIGNED).code == 0
+    assert run("admin", "breaker", SILVER, "--until", until, *SIGNED).code == 0
     compute(products)
-    closed = run("breaker", "close", "domain:retail", *SIGNED)
+    closed = run("admin", "breaker", "--close", "domain:retail", *SIGNED)
     assert f"overridden {SILVER}: overridden by zoe until" in closed.words
     assert state_of(run) == "overridden", "a good publication does not close what failures opened"
-    assert run("breaker", "override", "all", "--until", until, *SIGNED).code == 0
-    ended = run("breaker", "close", "all", *SIGNED)
+    assert run("admin", "breaker", "all", "--until", until, *SIGNED).code == 0
+    ended = run("admin", "breaker", "--close", "all", *SIGNED)
     assert f"open {SILVER}: 5 of the last 5 runs failed" in ended.words
-    assert run("breaker", "close", "all", *SIGNED).code == 3, "there is nothing left to end"
-    assert run("breaker", "override", SILVER, "--until", until, *SIGNED).code == 0
-    assert run("breaker", "close", SILVER, *SIGNED).code == 0
-    assert run("breaker", "list").code == 0
+    assert run("admin", "breaker", "--close", "all", *SIGNED).code == 3, "there is nothing left to end"
+    assert run("admin", "breaker", SILVER, "--until", until, *SIGNED).code == 0
+    assert run("admin", "breaker", "--close", SILVER, *SIGNED).code == 0
+    assert run("status", "circuits").code == 0
 
 
 def test_an_override_that_was_seen_to_have_ended_stays_ended_when_the_clock_is_set_back(
@@ -299,12 +303,12 @@ def test_an_override_that_was_seen_to_have_ended_stays_ended_when_the_clock_is_s
     for number in range(5):
         fail(products, f"night-{number}")
     until = f"{datetime.now(UTC) + timedelta(minutes=30):%Y-%m-%dT%H:%M}"
-    assert run("breaker", "override", SILVER, "--until", until, *SIGNED).code == 0
+    assert run("admin", "breaker", SILVER, "--until", until, *SIGNED).code == 0
     monkeypatch.setattr(engine_circuits, "datetime", Clock)
     for ahead, state in ((0, "overridden"), (40, "open"), (0, "open")):
         monkeypatch.setattr(Clock, "ahead", timedelta(minutes=ahead))
         assert state_of(run) == state
-    assert "end of an override: overridden by zoe until" in run("breaker", "show", SILVER).words
+    assert "end of an override: overridden by zoe until" in run("status", "circuits", SILVER).words
 
 
 def test_an_override_does_not_pass_a_batch_that_was_at_work_then_and_is_missing_later(
@@ -315,15 +319,15 @@ def test_an_override_does_not_pass_a_batch_that_was_at_work_then_and_is_missing_
         snapshot = LakeSnapshot.now(platform)
         with pytest.raises(KeyboardInterrupt), failures_recorded(snapshot, SILVER, "r", {DAY: "made of this"}):
             raise KeyboardInterrupt
-    assert run("breaker", "open", "all", *SIGNED).code == 0
+    assert run("admin", "breaker", "--open", "all", *SIGNED).code == 0
     until = f"{datetime.now(UTC) + timedelta(hours=9):%Y-%m-%dT%H:%M}"
-    assert run("breaker", "override", "all", "--until", until, *SIGNED).code == 0
+    assert run("admin", "breaker", "all", "--until", until, *SIGNED).code == 0
     assert state_of(run) == "overridden"
     monkeypatch.setattr(engine_circuits, "datetime", Clock)
     monkeypatch.setattr(Clock, "ahead", timedelta(minutes=61))
     assert (state_of(run), state_of(run, RAW)) == ("frozen", "overridden")
-    assert run("breaker", "close", "all", *SIGNED).code == 0
-    assert "no verdict came within 60 minutes" in run("breaker", "show", SILVER).words
+    assert run("admin", "breaker", "--close", "all", *SIGNED).code == 0
+    assert "no verdict came within 60 minutes" in run("status", "circuits", SILVER).words
 
 
 def test_a_stage_is_refused_whole_while_the_circuit_is_open_though_its_days_were_overtaken(
@@ -549,7 +553,7 @@ def test_what_a_dead_publisher_began_is_there_before_a_failure_opens_the_circuit
 def test_a_ledger_that_lost_its_verdicts_counts_new_ones_from_the_first(run: Run, products: Settings) -> None:
     for number in range(5):
         fail(products, f"night-{number}")
-    assert run("breaker", "close", SILVER, *SIGNED).code == 0
+    assert run("admin", "breaker", "--close", SILVER, *SIGNED).code == 0
     with open_platform(products) as platform, platform.ledger._database.writing() as connection:
         connection.execute(delete(verdicts_table))
     for number in range(5):
@@ -566,8 +570,8 @@ def test_a_reload_that_is_refused_leaves_held_days_held(run: Run, products: Sett
     with open_platform(products) as platform:
         publish_arrivals(platform, RAW, broken)
     fail(products, "night")
-    assert run("breaker", "open", RAW, *SIGNED).code == 0
-    refused = run("reload", RAW, *SIGNED)
+    assert run("admin", "breaker", "--open", RAW, *SIGNED).code == 0
+    refused = run("admin", "reload", RAW, *SIGNED)
     assert (refused.code, "nothing was published" in refused.error) == (3, True)
     with open_platform(products) as platform:
         assert [hold.day for hold in platform.ledger.holds()] == [DAY]
@@ -579,12 +583,12 @@ def test_a_ledger_that_is_made_anew_has_the_verdicts_of_what_was_published(run: 
     """So has one that catches up after a kill between a publication and its place in the index."""
     arrive(products, "half.csv", 1)
     compute(products, Warned(gate="volume", found="1 row", expected="about 2"))
-    before = run("breaker", "show", SILVER, "--json").json["verdicts"]
+    before = run("status", "circuits", SILVER, "--json").json["verdicts"]
     assert [list(each["warned"]) for each in before] == [["volume"]]
     for file in products.state.glob("ledger.db*"):
         file.unlink()
-    assert run("ledger", "rebuild").code == 0
-    assert run("breaker", "show", SILVER, "--json").json["verdicts"] == before
+    assert run("admin", "ledger", "--rebuild").code == 0
+    assert run("status", "circuits", SILVER, "--json").json["verdicts"] == before
 
 
 def test_every_example_runs(run: Run, products: Settings) -> None:
@@ -600,16 +604,16 @@ def test_every_example_runs(run: Run, products: Settings) -> None:
         for line in block.splitlines() if language == "sh" else ():
             said = run(*shlex.split(line)[3:])
             codes.append((line.split()[3], said.code))
-            if " show " in line or line.endswith("refresh"):
+            if f"circuits {SILVER}" in line or line.endswith("refresh"):
                 assert f"the circuit of {SILVER} is open since" in said.words
             if "--until" in line and SILVER in line:
                 compute(products)
     look, done = 1, 0
     assert codes == [
-        ("breaker", look),
-        ("breaker", look),
+        ("status", look),
+        ("status", look),
         ("refresh", look),
-        *[("breaker", done)] * 4,
+        *[("admin", done)] * 4,
     ]
-    assert run("breaker", "list").code == 0
-    assert run("audit", "verify").code == 0
+    assert run("status", "circuits").code == 0
+    assert run("admin", "audit").code == 0

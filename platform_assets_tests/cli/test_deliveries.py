@@ -134,12 +134,12 @@ def world(state: Path, lakes: Lakes, monkeypatch: pytest.MonkeyPatch) -> World:
 
 @pytest.mark.usefixtures("world")
 def test_rows_are_listed_with_how_late_or_how_far_ahead_they_came(run: Run) -> None:
-    shown = run("late", "list").out
+    shown = run("status", "late").out
     assert "366 days late" in shown
     assert "365 days ahead" in shown
     assert "1 row waits: late approve" in shown
     assert "1 row waits till the day comes" in shown
-    states = {row["day"]: (row["state"], row["days_late"]) for row in run("late", "list", "--json").json}
+    states = {row["day"]: (row["state"], row["days_late"]) for row in run("status", "late", "--json").json}
     assert states == {"2016-01-03": ("waiting", 366), "2018-01-03": ("ahead", -365)}
 
 
@@ -160,7 +160,7 @@ def test_a_plan_names_the_days_that_have_come_and_a_person_keeps_their_rows_out(
     due = "1 day with rows that arrived far ahead (2018-01-03) to take first, since their day has come"
     assert due in run("refresh", "--explain").out
     monkeypatch.setenv("PLATFORM_TODAY", "2017-01-03")
-    refused = run("late", "refuse", "--table", "raw.products", "--days", "2018-01-03", *DECIDED)
+    refused = run("late", "refuse", "raw.products", "--days", "2018-01-03", *DECIDED)
     assert refused.code == 0, refused.err
     monkeypatch.setenv("PLATFORM_TODAY", "2018-01-03")
     assert "far ahead" not in run("refresh", "--explain").out
@@ -171,19 +171,19 @@ SALES = "raw.transactions"
 
 @pytest.mark.usefixtures("published")
 def test_a_dry_run_shows_and_a_reload_does(run: Run) -> None:
-    before = run("reload", SALES, "--dry-run")
+    before = run("admin", "reload", SALES, "--dry-run")
     assert before.code == 0, before.err
     assert TABLE in before.out
     assert "release 1 would still show them. Nothing was changed" in before.out
-    assert run("releases", "--json").json[0]["release"] == 1
-    done = run("reload", SALES, "--reason", "the week [/b] was misspelt", "--by", "Zoë", "--json")
+    assert run("status", "releases", "--json").json[0]["release"] == 1
+    done = run("admin", "reload", SALES, "--reason", "the week [/b] was misspelt", "--by", "Zoë", "--json")
     assert done.code == 0, done.err
     assert done.json["days"] == {TABLE: ["2017-01-01", "2017-01-02"]}
     assert (done.json["before"], done.json["release"], done.json["taken"]) == (1, 2, {"arrivals": [], "days": []})
-    [newest, *_] = run("releases", "--json").json
+    [newest, *_] = run("status", "releases", "--json").json
     assert (newest["kind"], newest["who"], newest["why"]) == ("reload", "Zoë", "the week [/b] was misspelt")
     assert "reload" in run("release", "show").out
-    assert "reload" in run("audit", "show", TABLE, "2017-01-01").out
+    assert "reload" in run("why", "--history", TABLE, "2017-01-01").out
     assert run("read", TABLE, "--json").json["rows"] == []
     assert "lacks the column" not in run("status").out
 
@@ -198,7 +198,7 @@ def test_a_dry_run_shows_and_a_reload_does(run: Run) -> None:
     ],
 )
 def test_what_cannot_be_reloaded_is_told(run: Run, args: list[str], code: int, says: str) -> None:
-    said = run("reload", *args)
+    said = run("admin", "reload", *args)
     assert (said.code, says in said.err) == (code, True), said.err
 
 
@@ -223,11 +223,11 @@ def test_killed_anywhere_it_is_done_whole_or_not_at_all(run: Run, point: str) ->
     ]
     died = subprocess.run(command, env=os.environ | {VARIABLE: point}, capture_output=True, text=True, timeout=120)
     assert died.returncode == -9, died.stderr
-    assert run("recover").code == 0
-    newest, *_ = run("releases", "--json").json
+    assert run("admin", "recover").code == 0
+    newest, *_ = run("status", "releases", "--json").json
     days = {row["event_date"] for row in run("read", TABLE, "--json").json["rows"]}
     refused = "lacks the column" in run("status").out
     is_done = point not in ("publish.written", "publish.checked")
     assert (newest["kind"] == "reload", days == set(), not refused) == (is_done,) * 3
-    again = run("reload", SALES, "--reason", "once more", "--by", "zoe")
+    again = run("admin", "reload", SALES, "--reason", "once more", "--by", "zoe")
     assert again.code == (3 if is_done else 0), again.err

@@ -69,11 +69,11 @@ def test_files_that_were_replaced_are_told_once_by_refresh_and_one_by_one_on_dem
         assert f"{FOLDER}/a0.csv (and 39 other files likewise) was replaced: 1 bytes with sha256" in line
         assert "deliver a correction under a new name" in line
         assert "of each key the row with the newest `updated_at` counts" in line
-        assert "In all 40 files of the landing area in no table: `platform-assets status --files`" in said.out
+        assert "In all 40 files of the landing area in no table: `platform-assets status files`" in said.out
         assert "Nothing to do" not in said.out
     told = run("refresh", SILVER, "--json")
     assert (told.code, len(told.json["landing"])) == (1, 40)
-    each = run("status", "--files")
+    each = run("status", "files")
     assert (each.code, len(each.out.splitlines())) == (1, 40)
     for file in files:
         file.unlink()
@@ -87,13 +87,13 @@ def test_what_one_refresh_told_the_next_ones_count_and_what_is_new_they_tell_in_
     def told() -> list[str]:
         said = run("refresh", SILVER)
         assert said.code == 1, "it waits for a person all the same"
-        return [line for line in said.out.splitlines() if "status --files" in line or FOLDER in line]
+        return [line for line in said.out.splitlines() if "status files" in line or FOLDER in line]
 
     stay(products, delivered("bad.csv", 0, reason="lacks the column 'id'"))
     replaced = lies_there(products, "a.csv")
     take(products, delivered("a.csv"))
     assert [FOLDER in line for line in told()] == [True, True, False], "refused, not taken, in all 2 files"
-    as_before = "not taken 2 files reported by an earlier refresh: `platform-assets status --files` lists each"
+    as_before = "not taken 2 files reported by an earlier refresh: `platform-assets status files` lists each"
     [line] = told()
     assert line.startswith(as_before)
     assert len(run("refresh", SILVER, "--json").json["landing"]) == 1
@@ -159,7 +159,7 @@ def test_a_refused_file_is_told_by_every_refresh_until_it_is_repaired_or_taken_a
     [repaired] = run("status", "--json").json["refused_files_repaired"]
     assert (repaired["path"], repaired["by"]) == (f"{FOLDER}/a.csv", f"{FOLDER}/a-again.csv")
     assert f"repaired {FOLDER}/a.csv lacks the column 'id'; {FOLDER}/a-again.csv was taken since" in run(
-        "status", "--files"
+        "status", "files"
     ).out.replace("\n", " ")
     (products.landing_folder / FOLDER / "b.csv").unlink()
     assert run("refresh", SILVER).code == 0
@@ -181,7 +181,7 @@ def test_a_file_with_many_refused_rows_is_named_until_as_many_came_under_another
     many = f"{FOLDER}/[many].csv"
     assert named() == [many]
     assert f"refused {many}: 11 of its 100 rows were refused: `platform-assets read refused" in run("status").out
-    assert f"take that file out with `platform-assets withdraw '{many}'`" in run("status").out
+    assert f"take that file out with `platform-assets undo '{many}'`" in run("status").out
     back = delivered("w", 0).model_copy(update={"kind": "withdrawal", "origin": many})
     take(products, back)
     assert named() == []
@@ -216,16 +216,16 @@ def test_a_warning_is_told_with_its_figures_and_with_what_came_until_the_day_hea
 ) -> None:
     good = arrive(products, "good.csv", 812)
     compute(products)
-    none = run("status", "--warnings").words
+    none = run("status", "warnings").words
     assert none.startswith("No warnings: as far as gates could judge the days readers see")
     bad = arrive(products, "half.csv", 416)
     compute(products, HALF)
 
     status = run("status").words
     assert f"warned {SILVER}: 1 day with warnings (1 by volume); published last: {SAID.split(' ', 1)[1]}" in status
-    assert run("status", "--warnings").words == f"warned {SAID}"
+    assert run("status", "warnings").words == f"warned {SAID}"
     [named] = run("status", "--json").json["warnings"]
-    assert run("status", "--warnings", "--json").json == [named]
+    assert run("status", "warnings", "--json").json == [named]
     assert {name: named[name] for name in ("table", "day", "gate")} == {
         "table": SILVER,
         "day": str(DAY),
@@ -234,17 +234,19 @@ def test_a_warning_is_told_with_its_figures_and_with_what_came_until_the_day_hea
 
     why = run("why", SILVER, str(DAY))
     assert f"volume: {HALF.found}; expected: {HALF.expected}" in why.words
-    command = f"platform-assets withdraw {bad} --reason 'volume warned of {SILVER} {DAY}'"
+    command = f"platform-assets undo {bad} --reason 'volume warned of {SILVER} {DAY}'"
     assert command in why.out
     assert f"withdraw {good}" not in why.out, "what was there before it is not to blame"
     assert why.code == 0, "readers see the day, and nothing is left to do by itself"
     assert run("why", SILVER, str(DAY), "--json").json["warned"]["new_arrivals"] == [bad]
-    assert f"warning of volume: {HALF.found}; expected: {HALF.expected}" in run("audit", "show", SILVER, str(DAY)).out
+    assert (
+        f"warning of volume: {HALF.found}; expected: {HALF.expected}" in run("why", "--history", SILVER, str(DAY)).out
+    )
 
     compute(products)
     assert "warned" not in run("status").out
     assert "warned" not in run("why", SILVER, str(DAY)).out
-    assert f"warning of volume: {HALF.found}" in run("audit", "show", SILVER, str(DAY)).out, "the record stays"
+    assert f"warning of volume: {HALF.found}" in run("why", "--history", SILVER, str(DAY)).out, "the record stays"
 
 
 def test_a_day_computed_again_with_the_same_warning_is_warned_of_since_the_first_time(
@@ -269,11 +271,11 @@ def test_warnings_belong_to_the_content_where_it_is_indexed_anew_or_put_back(run
         rebuild(platform.lake, platform.ledger)
         assert platform.ledger.current_days(SILVER)[DAY] == record
     compute(products)
-    assert run("status", "--warnings", "--json").json == []
+    assert run("status", "warnings", "--json").json == []
     with open_platform(products) as platform:
         healed = platform.ledger.current_days(SILVER)[DAY].publication
     run("rollback", healed, "--reason", "a test")
-    assert [named["gate"] for named in run("status", "--warnings", "--json").json] == ["volume"]
+    assert [named["gate"] for named in run("status", "warnings", "--json").json] == ["volume"]
 
 
 def test_the_end_of_a_refresh_names_the_first_warnings_and_the_command_for_all(
@@ -284,7 +286,7 @@ def test_the_end_of_a_refresh_names_the_first_warnings_and_the_command_for_all(
     outcome = refresh_report(RefreshResult((), (StepResult(SILVER, dict.fromkeys(days, content)),)), 1.0, None)
     print_parts(outcome.parts)
     said = " ".join(capsys.readouterr().out.split())
-    assert "warned 7 days were published with warnings; `platform-assets status --warnings` shows all:" in said
+    assert "warned 7 days were published with warnings; `platform-assets status warnings` shows all:" in said
     assert f"{SILVER} 2017-01-07 volume: 416 rows; expected: 780 to 840 rows are usual" in said
     assert "and 2 more warnings" in said
     assert [warning["day"] for warning in outcome.data["warnings"]] == sorted(days, reverse=True)
@@ -324,7 +326,7 @@ def test_what_was_refused_is_said_and_wants_a_look(capsys: pytest.CaptureFixture
     assert (
         "deliver them again in order, as a-again.csv beside sales/2017-01-01/a.csv, or take that file out with" in said
     )
-    assert "`platform-assets withdraw sales/2017-01-01/a.csv`" in said
+    assert "`platform-assets undo sales/2017-01-01/a.csv`" in said
     assert "2 files taken. Done in 1.0 s." in said
     assert len(outcome.data["refused_files"]) == 612
 
@@ -335,7 +337,8 @@ def test_rows_that_wait_for_a_decision_are_told_and_are_no_mistake(capsys: pytes
     print_parts(outcome.parts)
     said = " ".join(capsys.readouterr().out.split())
     assert (
-        "late 3 rows delivered for raw.sales came too late, or too far ahead, and wait: `platform-assets late" in said
+        "late 3 rows delivered for raw.sales came too late, or too far ahead, and wait: `platform-assets status late"
+        in said
     )
     assert "A history that is loaded for the first time is taken by `late approve FILE`." in said
     assert outcome.data["late_rows"] == {RAW_SALES: 3}
@@ -357,9 +360,9 @@ def test_rows_that_broke_a_rule_are_counted_however_few_they_are(capsys: pytest.
 
 def test_days_that_one_circuit_keeps_are_one_line_with_their_count(capsys: pytest.CaptureFixture[str]) -> None:
     stop = "every circuit of domain:shop is frozen since noon: opened by zoe"
-    days = {date(2017, 1, n): f"{stop}. `breaker show {SALES}` says what ends that" for n in range(1, 23)}
+    days = {date(2017, 1, n): f"{stop}. `status circuits {SALES}` says what ends that" for n in range(1, 23)}
     left = refreshed(left=days | {date(2017, 2, 1): "an input is held"})
-    other = StepResult("gold.tills", blocked={date(2017, 1, 5): f"{stop}. `breaker show gold.tills` says what"})
+    other = StepResult("gold.tills", blocked={date(2017, 1, 5): f"{stop}. `status circuits gold.tills` says what"})
     print_parts(refresh_report(replace(left, steps=(*left.steps, other), stopped=(stop,)), 1.0, None).parts)
     said = " ".join(capsys.readouterr().out.split())
     assert f"not published {SALES} 2017-01-01..2017-01-22, 22 days; gold.tills 2017-01-05: {stop} not pub" in said

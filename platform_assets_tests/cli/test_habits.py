@@ -14,63 +14,36 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from platform_assets.cli.app import COMMANDS, build, module_of
+from platform_assets.cli.app import COMMANDS, PANELS, build
+from platform_assets.cli.old_names import translated
 from platform_assets_tests.support.cli.commands import PROBE, TABLE, run_apart
-from platform_assets_tests.support.cli.tree import ALL, DECIDED, EXAMPLES, options
+from platform_assets_tests.support.cli.tree import ALL, BEFORE, DECIDED, EXAMPLES, options
 from platform_assets_tests.support.history import GOODS
 
-MAKE_DAYS = {"demo", "land"}
-"""They make so many days of sales; all others choose among days that there are."""
-
 MOMENTARY = {
-    "ack", "audit decisions", "audit head", "audit show", "breaker close", "breaker list", "breaker open",
-    "breaker override", "breaker show", "doctor", "engine list", "init", "late list", "late refuse", "outbox drop",
-    "outbox list", "outbox retry", "plan approve", "plan cancel", "plan explain", "plan history", "plan new",
-    "plan pause", "plan report", "plan resume", "plan status", "quarantine discard", "quarantine list",
-    "quarantine show", "read", "release diff", "release pin", "release show", "release unpin", "releases",
-    "source list", "stage drop", "stage list", "stage read", "stage show", "stale", "status", "views", "why",
+    "ack", "admin breaker", "admin doctor", "admin pin", "backfill approve", "backfill explain", "backfill new",
+    "backfill pause", "backfill report", "backfill resume", "diff", "init", "late refuse", "quarantine discard", "read",
+    "status", "why",
 }  # fmt: skip
-"""They read the ledger, logs and footers, or print rows as they read them; all others tell how far they are."""
+"""They read the ledger, logs and footers, print rows as they read them, or hand over to others that tell."""
 
 STARTS_NOTHING = sorted(
     {*EXAMPLES}
-    - {
-        "accept",
-        "ack",
-        "check",
-        "demo",
-        "erase",
-        "test",
-        "up",
-        "verify",
-        "late approve",
-        "late refuse",
-        "withdraw",
-        "land",
-    }
-    - {name for name in EXAMPLES if name.startswith("stage ") and name != "stage list"}
-    - {
-        name
-        for name in EXAMPLES
-        if name.startswith("plan ") and name not in ("plan history", "plan new", "plan status")
-    }
-    - {
-        "breaker close",
-        "breaker override",
-        "engine compare",
-        "engine verify",
-        "ledger move",
-        "maintenance delete",
-        "outbox drop",
-        "quarantine replay",
-        "reconcile",
-        "release unpin",
-        "restore",
-        "source pull",
-        "source verify",
-    }
+    - {"accept", "ack", "check", "demo", "test", "up", "publish", "late approve", "late refuse", "quarantine replay"}
+    - {"admin erase", "admin pull", "admin restore", "admin verify"}
+    - {name for name in EXAMPLES if name.startswith("backfill ") and name != "backfill new"}
 )
 """Those of which the example can be carried out on what the tests have published, without Spark."""
+
+
+REASON_FOR_SOME = ("admin recover", "admin outbox")
+"""They are a decision with one of their options alone."""
+
+
+def test_there_are_few_commands_and_fewer_on_the_first_page() -> None:
+    assert len(ALL) <= 40
+    assert {*COMMANDS} == {*ALL}
+    assert sum(len(PANELS[name]) for name in ("Look", "Change", "Decide")) <= 12
 
 
 def test_every_command_has_an_example() -> None:
@@ -83,19 +56,27 @@ def test_what_is_the_same_is_asked_for_and_told_in_one_way(name: str) -> None:
     assert asked["--json"].is_flag
     assert asked["--json"].help == "For programs: JSON, also of an error."
     assert tells(callback) == (name not in MOMENTARY), "it tells how far it is"
-    assert ("--reason" in asked) == ("--by" in asked) or name == "reconcile"  # whose sides are compared by columns
+    assert ("--reason" in asked) == ("--by" in asked) or name == "diff"  # whose sides are compared by columns
     if "--reason" in asked:
-        assert asked["--reason"].help == "Why, for the next person."
+        needed = (
+            ""
+            if name in REASON_FOR_SOME
+            else " \\[required, but for --dry-run]"
+            if "--dry-run" in asked
+            else " \\[required]"
+        )
+        assert asked["--reason"].help == f"Why, for the next person.{needed}"
         assert asked["--by"].help == "Who decides; the user by default, who is recorded in any case."
         assert not asked["--reason"].required  # a missing one is explained in words
-    if name in MAKE_DAYS:
+    if name == "demo":  # it makes so many days of sales; all others choose among days that there are
         assert "int" in str(callback.__annotations__["days"])
         return
     days = asked.get("--days")
     assert days is asked.get("--day", days)
     assert days is None or (days.metavar, days.help) == (
         "DAYS",
-        "Only these days: YYYY-MM-DD, A..B with both ends, or several with commas.",
+        "Only these days: YYYY-MM-DD, A..B with both ends, or several with commas."
+        + (" \\[required]" if name == "accept" else ""),
     )
     assert "day" not in asked or (asked["day"].metavar, asked["day"].help) == ("DAY", "YYYY-MM-DD.")
 
@@ -110,7 +91,7 @@ def tells(command: FunctionType) -> bool:
     return any({"telling", "computing"} & {*function.__code__.co_names} for function in reached)
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if "--reason" in options(name) and name != "recover"])
+@pytest.mark.parametrize("name", [name for name in ALL if "--reason" in options(name) and name not in REASON_FOR_SOME])
 def test_a_decision_needs_a_reason_and_a_name(run, name):
     example = [argument for argument in EXAMPLES[name] if argument not in ("--dry-run", *DECIDED)]
     for more, lacks in (((), "--reason"), (("--reason", " "), "--reason"), (("--reason", "x", "--by", " "), "--by")):
@@ -129,6 +110,7 @@ def test_what_could_not_be_done_is_told_to_programs_in_their_way(run, monkeypatc
         "what": "No such option: --no-such-option",
         "do": "Add --help to see what it takes.",
         "code": 2,
+        "kind": "UsageError",
     }
     said = run(*name.split(), *EXAMPLES[name], "--json")
     assert (said.code, said.out) == (3, "")
@@ -140,7 +122,7 @@ def test_what_could_not_be_done_is_told_to_programs_in_their_way(run, monkeypatc
 @pytest.mark.parametrize("name", STARTS_NOTHING)
 def test_what_is_printed_for_programs_is_one_json_document(run, published, monkeypatch, tmp_path, name):
     monkeypatch.chdir(tmp_path)
-    said = run(*name.split(), *EXAMPLES[name], *(DECIDED if name == "rollback" else ()), "--json")
+    said = run(*name.split(), *EXAMPLES[name], "--json")
     assert said.code in (0, 1), said.err
     json.loads(said.out)
 
@@ -156,60 +138,67 @@ def error_in(said: Any) -> dict[str, Any]:
     return dict(error)
 
 
-COMPUTE = {"check", "demo", "reconcile", "test", "up", "verify", "withdraw"}
+COMPUTE = {
+    "admin verify", "backfill apply", "check", "demo", "late approve", "publish", "quarantine replay", "test", "up",
+}  # fmt: skip
 """Commands that start Spark or Dagster whatever is asked of them, or have no other use."""
+DECIDE = {name for name in EXAMPLES if "--reason" in options(name)} | {"backfill explain", "backfill report"}
+"""Commands that decide about what there is not here, or read a file: each imports what its neighbours do."""
 
 CASES: list[Any] = [
     (["--help"], ()),
     (["status"], ()),
-    pytest.param(["init", "own_tills"], (), marks=pytest.mark.proof),
-    pytest.param(["engine", "list"], (), marks=pytest.mark.proof),
     (["read", TABLE], ()),
-    pytest.param(["read", TABLE, "--format", "csv"], (), marks=pytest.mark.proof),
-    pytest.param(["read", TABLE, "--format", "json"], (), marks=pytest.mark.proof),
-    pytest.param(["doctor"], (), marks=pytest.mark.proof),
-    pytest.param(["recover"], (), marks=pytest.mark.proof),
-    pytest.param(["ledger", "rebuild"], (), marks=pytest.mark.proof),
-    pytest.param(["stale"], (), marks=pytest.mark.proof),
-    pytest.param(["stale", TABLE, "--days", "2017-01-01..2017-01-02", "--json"], (), marks=pytest.mark.proof),
-    pytest.param(["why", TABLE, "2017-01-01", "--diff"], (), marks=pytest.mark.proof),
     (["refresh", "silver.products", "--explain"], ()),
-    pytest.param(["reload", "raw.transactions", "--dry-run"], (), marks=pytest.mark.proof),
-    pytest.param(["stage", "list"], (), marks=pytest.mark.proof),
-    pytest.param(["source", "list"], (), marks=pytest.mark.proof),
-    pytest.param(["plan", "status"], (), marks=pytest.mark.proof),
-    pytest.param(["late", "list"], (), marks=pytest.mark.proof),
-    pytest.param(["breaker", "list"], (), marks=pytest.mark.proof),
-    pytest.param(["breaker", "open", TABLE, "--reason", "x"], (), marks=pytest.mark.proof),
-    pytest.param(["quarantine", "show", "raw.transactions"], (), marks=pytest.mark.proof),
-    pytest.param(["outbox", "list"], (), marks=pytest.mark.proof),
-    pytest.param(["outbox", "send"], (), marks=pytest.mark.proof),
-    pytest.param(["releases"], (), marks=pytest.mark.proof),
-    pytest.param(["release", "show"], (), marks=pytest.mark.proof),
-    pytest.param(["release", "diff", "0"], (), marks=pytest.mark.proof),
-    pytest.param(["release", "pin", "0", "--reason", "x"], (), marks=pytest.mark.proof),
-    pytest.param(["views"], (), marks=pytest.mark.proof),
-    pytest.param(["views", "--engine", "spark"], (), marks=pytest.mark.proof),
-    (["rollback", "--to", "0", "--dry-run"], ()),
-    pytest.param(["erase", "--help"], (), marks=pytest.mark.proof),
-    pytest.param(["ack", "--help"], (), marks=pytest.mark.proof),
-    pytest.param(["accept", "--help"], (), marks=pytest.mark.proof),
-    pytest.param(["late", "--help"], (), marks=pytest.mark.proof),
-    pytest.param(["audit", "verify"], ("numpy",), marks=pytest.mark.proof),
-    pytest.param(["audit", "show", TABLE, "2017-01-01"], (), marks=pytest.mark.proof),
-    pytest.param(["backup", "A FOLDER"], ("numpy",), marks=pytest.mark.proof),
-    pytest.param(["restore", "A FOLDER", "--help"], (), marks=pytest.mark.proof),
-    pytest.param(["maintenance", "run", "--dry-run"], (), marks=pytest.mark.proof),
-    pytest.param(["maintenance", "run", "--only", "deletion", "--dry-run", "--json"], (), marks=pytest.mark.proof),
-    pytest.param(
-        ["land", "--until", "2017-01-01", "--days", "1"], ("numpy", "pandas", "polars"), marks=pytest.mark.proof
+    (["undo", "since:0", "--dry-run"], ()),
+    *(
+        pytest.param(command.split(), allowed, marks=pytest.mark.proof)
+        for command, allowed in {
+            "init own_tills": (),
+            "status engines": (),
+            f"read {TABLE} --format csv": (),
+            f"read {TABLE} --format json": (),
+            "read --views duckdb": (),
+            "read --views spark": (),
+            "status stale": (),
+            f"status stale {TABLE} --days 2017-01-01..2017-01-02 --json": (),
+            f"why {TABLE} 2017-01-01 --diff": (),
+            f"why {TABLE} 2017-01-01 --history": (),
+            "status stages": (),
+            "status sources": (),
+            "status backfills": (),
+            "status late": (),
+            "status circuits": (),
+            "status quarantine raw.transactions --rows": (),
+            "status messages": (),
+            "status releases": (),
+            "status releases current": (),
+            "diff 0": (),
+            "accept --help": (),
+            "late --help": (),
+            "admin doctor": (),
+            "admin recover": (),
+            "admin ledger --rebuild": (),
+            "admin reload raw.transactions --dry-run": (),
+            f"admin breaker {TABLE} --open --reason x": (),
+            "admin outbox": (),
+            "admin pin 0 --reason x": (),
+            "admin erase --help": (),
+            "admin audit": ("numpy",),
+            "admin backup FOLDER": ("numpy",),
+            "admin restore FOLDER --help": (),
+            "admin maintenance --dry-run": (),
+            "admin maintenance --only deletion --dry-run --json": (),
+            "demo --land --until 2017-01-01 --days 1": ("numpy", "pandas", "polars"),
+        }.items()
     ),
 ]
 
 
 def test_every_command_is_looked_at() -> None:
-    looked_at = {next(iter(getattr(case, "values", case)))[0] for case in CASES}
-    assert {*looked_at, *COMPUTE} - {"--help"} == set(COMMANDS)
+    commands = [next(iter(getattr(case, "values", case))) for case in CASES]
+    looked_at = {name for words in commands for name in (words[0], " ".join(words[:2])) if name in COMMANDS}
+    assert {*looked_at, *COMPUTE, *DECIDE, "admin pull", "backfill resume"} == {*COMMANDS}
 
 
 @pytest.mark.parametrize(("command", "allowed"), CASES, ids=" ".join)
@@ -227,8 +216,9 @@ def test_a_command_that_only_reads_imports_neither_dagster_nor_pyspark(published
 
 
 def test_the_help_of_a_command_imports_neither_sql_nor_arrow_nor_spark_nor_dagster() -> None:
-    """Each takes longer to import than all of the help; `doctor`, `ledger`, `recover` are about the ledger."""
-    names = [module_of(name) for name in COMMANDS if name not in ("doctor", "ledger", "recover")]
+    """Each takes longer to import than all of the help; `admin doctor` is about all of them."""
+    modules = {place.partition(":")[0] for place in COMMANDS.values()} - {"doctor"}
+    names = [f"platform_assets.cli.commands.{module}" for module in sorted(modules)]
     script = (
         "import sys; from importlib import import_module\n"
         f"for name in {names}: import_module(name)\n"
@@ -240,12 +230,68 @@ def test_the_help_of_a_command_imports_neither_sql_nor_arrow_nor_spark_nor_dagst
 def test_the_list_of_all_commands_says_of_each_what_its_own_help_says() -> None:
     """It is made without importing them."""
     runner = CliRunner(env={"COLUMNS": "400"})
-    listed = runner.invoke(build(only_described=True), ["--help"]).output
     for name in COMMANDS:
-        whole = runner.invoke(build([name]), [name, "--help"]).output
-        [line] = [line for line in listed.splitlines() if line.lstrip("│ ").startswith(f"{name} ")]
-        described = " ".join(line.strip("│ ").removeprefix(name).split())
+        *group, last = name.split()
+        listed = runner.invoke(build(only_described=True), [*group, "--help"]).output
+        whole = runner.invoke(build([name]), [*name.split(), "--help"]).output
+        [line] = [line for line in listed.splitlines() if line.lstrip("│ ").startswith(f"{last} ")]
+        described = " ".join(line.strip("│ ").removeprefix(last).split())
         assert described[:60] in " ".join(whole.split()), name
+
+
+RUNS_BEFORE = sorted(
+    {*BEFORE}
+    - {
+        "engine compare",
+        "engine verify",
+        "erase",
+        "ledger move",
+        "maintenance delete",
+        "reconcile",
+        "restore",
+        "verify",
+    }
+    - {"late approve", "late refuse", "outbox drop", "withdraw", "release unpin", "audit put-back", "land", "doctor"}
+    - {
+        "breaker close",
+        "breaker open",
+        "breaker override",
+        "source pull",
+        "source verify",
+        "release pin",
+        "ledger rebuild",
+        "backup",
+    }
+    - {name for name in BEFORE if name.startswith("stage ") and name != "stage list"}
+    - {name for name in BEFORE if name.startswith("plan ") and name not in ("plan history", "plan status")}
+)
+"""Those of which the example does something here, and may be done twice."""
+
+
+@pytest.mark.parametrize("name", sorted(BEFORE))
+def test_a_name_of_before_runs_todays_command_and_names_it(run, monkeypatch, tmp_path, name):
+    monkeypatch.setenv("PLATFORM_SETTLE_S", "-1")
+    monkeypatch.chdir(tmp_path)
+    new = translated([*name.split(), *BEFORE[name]])
+    assert new is not None
+    assert new[0] in COMMANDS or " ".join(new[:2]) in COMMANDS
+    for more, code in (((), 3), (("--no-such-option",), 2)):
+        old, now = run(*name.split(), *BEFORE[name], "--json", *more), run(*new, "--json", *more)
+        first, *others = old.err.splitlines()
+        assert (old.code, old.out, others) == (now.code, now.out, now.err.splitlines())
+        assert first.startswith(f"renamed this is now: platform-assets {' '.join(new[:2])}")
+        assert now.code == code, now.err
+
+
+@pytest.mark.parametrize("name", RUNS_BEFORE)
+def test_a_name_of_before_gives_the_same_json(run, published, monkeypatch, tmp_path, name):
+    monkeypatch.chdir(tmp_path)
+    command = [*name.split(), *BEFORE[name], "--json"]
+    new = translated(command)
+    assert new is not None
+    old, now = run(*command), run(*new)
+    assert old.code in (0, 1), old.err
+    assert (old.code, json.loads(old.out)) == (now.code, json.loads(now.out))
 
 
 USAGE, FAILED = 2, 3
@@ -262,7 +308,7 @@ def test_a_wrong_command_line_is_explained(run, published):
         ),
         (["refresh", "gold.daily_sale"], "What to do: Did you mean gold.daily_sales? Tables are raw.transactions,"),
         (["check", "gold.daily_sale"], "Did you mean gold.daily_sales?"),
-        (["audit", "verify", "--table", "gold.daily_sale"], "Did you mean gold.daily_sales?"),
+        (["audit", "verify", "gold.daily_sale"], "Did you mean gold.daily_sales?"),
         (["accept", "gold.daily_sale", "--days", "2017-01-01", *SIGNED], "Did you mean gold.daily_sales?"),
         (["late", "list", "raw.transaction"], "Did you mean raw.transactions?"),
         (["read", "[/nothing]"], "There is no table '[/nothing]'."),
@@ -304,10 +350,10 @@ def test_a_wrong_command_line_is_explained(run, published):
         (["up", "--port", "0"], "Invalid value for '--port'"),
         (["late", "approve", *SIGNED], "Say which rows"),
         (["late", "approve", ARRIVAL, "--days", "2017-01-02", *SIGNED], "Say which rows"),
-        (["late", "refuse", "--table", "raw.transactions", *SIGNED], "Say which rows"),
-        (["late", "refuse", "--table", "raw.x", "--days", "2017-01-02", *SIGNED], "There is no table 'raw.x'"),
-        (["late", "refuse", "--table", "raw.products", "--days", "2017-01-03..2017-01-02", *SIGNED], "ends before"),
-        (["late", "refuse", "--table", "raw.products", "--days", "2017-01-03..soon", *SIGNED], "'soon' is not a day."),
+        (["late", "refuse", "raw.transactions", *SIGNED], "Say which rows"),
+        (["late", "refuse", "raw.x", "--days", "2017-01-02", *SIGNED], "There is no table 'raw.x'"),
+        (["late", "refuse", "raw.products", "--days", "2017-01-03..2017-01-02", *SIGNED], "ends before"),
+        (["late", "refuse", "raw.products", "--days", "2017-01-03..soon", *SIGNED], "'soon' is not a day."),
         (["accept", TABLE, *SIGNED], "Say which days were looked at."),
         (["accept", "gold.nothing", "--days", "2017-01-02", "--dry-run"], "There is no table 'gold.nothing'."),
         (["audit", "verify", "--fast", "--digests"], "--fast looks at no files."),
@@ -352,7 +398,7 @@ def test_a_decision_about_nothing_is_explained(run, published):
         (["withdraw", ARRIVAL, "--reason", "x"], f"No arrival '{ARRIVAL}' was ever taken."),
         (["withdraw", "transactions/2017-01-01/a[/b].csv", "--reason", "x"], "was refused whole"),
         (["late", "approve", ARRIVAL, *SIGNED], "waits in the late queue."),
-        (["late", "refuse", "--table", "silver.products", "--days", "2017-01-02", *SIGNED], "takes no arrivals"),
+        (["late", "refuse", "silver.products", "--days", "2017-01-02", *SIGNED], "takes no arrivals"),
         (["accept", TABLE, "--days", "2017-01-02", *SIGNED], f"Nothing was accepted: {TABLE} 2017-01-02 is not held."),
         (["accept", "raw.products", "--days", "2017-01-02", *SIGNED], "raw.products holds what was delivered"),
     ):
@@ -461,3 +507,9 @@ def test_people_do_without_the_letters_that_the_output_lacks_and_programs_are_to
     said = run_apart("--help", PYTHONIOENCODING="latin-1")
     assert said.code == 3
     assert "PYTHONIOENCODING=utf-8" in said.err
+
+
+def test_help_reports_no_progress(run, monkeypatch):
+    monkeypatch.setattr("platform_assets.cli.app.speaking", None)
+    assert "Usage:" in run("status", "--help").out
+    assert "[required]" in run("undo", "--help").out.replace("[required, but for --dry-run]", "[required]")

@@ -183,7 +183,7 @@ def test_functions_with_mistakes_keep_work_from_beginning(run: Run, home: Path, 
 
 def test_the_doctor_names_them_first(run: Run, home: Path) -> None:
     write_domain(home, **TWO)
-    said = run("doctor", "--json")
+    said = run("admin", "doctor", "--json")
     assert said.code == 1
     assert said.json[0]["name"] == "Tables"
     assert "needs a function week(sales)" in said.json[0]["message"]

@@ -75,7 +75,7 @@ def test_keys_that_cannot_be_are_told_with_line_and_field(run: Run, tmp_path: Pa
 def new(run: Run, file: Path, *only: str, table: str = "gold.sales_month_to_date") -> Said:
     keys = [part for one in only for part in ("--only", one)]
     days = ("--days", "2017-01-01", "--out", str(file))
-    return run("plan", "new", "two", "--table", table, *days, "--reason", "a", "--by", "ada", *keys)
+    return run("backfill", "new", "two", table, *days, "--reason", "a", "--by", "ada", *keys)
 
 
 def test_a_new_plan_has_the_keys_that_were_named(run: Run, tmp_path: Path) -> None:
@@ -107,25 +107,25 @@ RECORD = {"name": "good", "hash": "25ae4916c48caffb", "file": FILE, "steps": [],
 
 
 def test_a_record_that_cannot_be_read_hides_no_other(run: Run, state: Path) -> None:
-    run("plan", "status")
+    run("status", "backfills")
     folder = state / "lake" / "_plans"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "good.json").write_text(json.dumps(RECORD))
     (folder / "newer.json").write_text(json.dumps(RECORD | {"name": "newer", "waves": 3}))
     (folder / "torn.json").write_text(json.dumps(RECORD)[:40])
-    said = run("plan", "status")
+    said = run("status", "backfills")
     assert said.code == 1, said.err
     out = said.words
     assert "good cancelled" in out
     assert "The record of the plan torn cannot be read" in out
-    assert "stage drop plan-torn" in out
+    assert "undo stage:plan-torn" in out
     assert "The record of the plan newer cannot be read" in out
     assert "waves" in out
-    good, *damaged = run("plan", "status", "--json").json
+    good, *damaged = run("status", "backfills", "--json").json
     assert good["name"] == "good"
     assert [set(one) for one in damaged] == [{"damaged", "do"}] * 2
-    assert run("plan", "status", "good").code == 0
-    assert run("plan", "status", "torn").code == 3
+    assert run("status", "backfills", "good").code == 0
+    assert run("status", "backfills", "torn").code == 3
 
 
 def test_what_cannot_be_compared_is_told(run: Run) -> None:
@@ -133,9 +133,9 @@ def test_what_cannot_be_compared_is_told(run: Run) -> None:
         (("plans/none.yaml",), "plans/none.yaml cannot be read: No such file"),
         (("none.yaml",), "none.yaml cannot be read: No such file"),
         (("none",), "No plan 'none' was ever applied"),
-        (("none", "--days", "2017-01-01"), "--days works only with a plan file"),
+        (("none", "--days", "2017-01-01"), "--days works only with the file of a backfill"),
     )
-    assert_refused(run, "plan", "compare", cases=cases)
+    assert_refused(run, "diff", cases=[((f"backfill:{args[0]}", *args[1:]), says) for args, says in cases])
 
 
 DAY = str(DAYS[0])
@@ -175,7 +175,9 @@ def test_it_is_explained_before_and_why_tells_it_after(
     with world.open() as platform:
         platform.code_versions[GOLD] = "other"
         scoped(platform, world, [330], DAYS[:1])
-        assert f"only store_id=330 of {GOLD} {DAY}; the other rows are carried over" in run("stage", "show", "keys").out
+        assert (
+            f"only store_id=330 of {GOLD} {DAY}; the other rows are carried over" in run("status", "stages", "keys").out
+        )
         published(platform, world)
     said = run("why", GOLD, DAY)
     assert said.code == 1

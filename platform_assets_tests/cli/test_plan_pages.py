@@ -92,26 +92,36 @@ def test_the_record_is_one_page_that_acts_on_nothing(
     (Path(str(products.lake)) / "_plans" / f"{NAME}.figures").write_text(json.dumps({"days": kept}))
     explained = tmp_path / "plan.yaml"
     explained.write_text(written(plan()), encoding="utf-8")
-    approved = ("plan", "approve", str(explained), "--hash", record.hash, "--reason", HOSTILE, "--by", "bob")
+    approved = ("backfill", "approve", str(explained), "--hash", record.hash, "--reason", HOSTILE, "--by", "bob")
     assert run(*approved).code == 0
     html, markdown = tmp_path / "record.html", tmp_path / "record.md"
-    done = run("plan", "report", NAME, "--html", str(html), "--out", str(markdown))
+    done = run("backfill", "report", NAME, "--html", str(html), "--out", str(markdown))
     assert (done.code, str(html) in done.out) == (0, True), done.err
     found = page(html)
     assert markdown.read_text(encoding="utf-8").startswith(f"# Plan {NAME}: published")
-    for said in (record.hash, "this one", "bob", "0-1-1-1-1", corrected, "12.0 s", "40", "plan replay mend", "failed"):
+    for said in (
+        record.hash,
+        "this one",
+        "bob",
+        "0-1-1-1-1",
+        corrected,
+        "12.0 s",
+        "40",
+        "verify backfill:mend",
+        "failed",
+    ):
         assert said in found.text, said
     assert "sum of product_id of 1 staged day 5 before and 5 after" in found.text
     assert f"sum of product_id of 2 staged days {before + 5} before and {after + 5} after" in found.text
     assert "<td>40</td>" in re.sub(r' (class|title)="[^"]*"', "", html.read_text(encoding="utf-8")), "the calendar"
-    nowhere = run("plan", "report", NAME, "--html", str(tmp_path / "no" / "x.html"))
+    nowhere = run("backfill", "report", NAME, "--html", str(tmp_path / "no" / "x.html"))
     assert (nowhere.code, "Name a file in a folder that is there" in nowhere.err) == (2, True)
 
 
 def test_a_plan_is_explained_on_a_page(products: Settings, run: Run, tmp_path: Path) -> None:
     file, html = tmp_path / "plan.yaml", tmp_path / "plan.html"
     file.write_text(written(plan()), encoding="utf-8")
-    done = run("plan", "explain", str(file), "--html", str(html), "--json")
+    done = run("backfill", "explain", str(file), "--html", str(html), "--json")
     assert done.code == 0, done.err
     price = done.json["price"]
     assert (price["start_s"], price["step_s"], price["backfills"], price["between"]) == (8.0, 0.5, 0, None)
@@ -120,26 +130,33 @@ def test_a_plan_is_explained_on_a_page(products: Settings, run: Run, tmp_path: P
     assert price["seconds"] == pytest.approx(8.0 + 2 * 0.5 + of_days, abs=0.1), "a start, two steps, and days in jobs"
     assert 2 * 1.0 < of_days < 2 * 2.0, "once were three days computed, by a job of 1.5 s"
     found = page(html)
-    for said in (done.json["hash"], "2017-01", "plan approve FILE --hash", "to start"):
+    for said in (done.json["hash"], "2017-01", "backfill approve FILE --hash", "to start"):
         assert said in found.text, said
 
 
 def test_explain_ends_with_the_command_that_comes_next(products: Settings, run: Run, tmp_path: Path) -> None:
     file = tmp_path / "a plan.yaml"
     file.write_text(written(plan()), encoding="utf-8")
-    said, of = run("plan", "explain", str(file)).out.strip(), run("plan", "explain", str(file), "--json").json["hash"]
-    assert said.endswith(f"next `platform-assets plan approve '{file}' --hash {of} --reason … --by …`")
-    assert run("plan", "approve", str(file), "--hash", of, "--reason", "looked at", "--by", "bob").code == 0
-    assert run("plan", "explain", str(file)).out.strip().endswith(f"approved: `platform-assets plan apply '{file}'`")
+    said, of = (
+        run("backfill", "explain", str(file)).out.strip(),
+        run("backfill", "explain", str(file), "--json").json["hash"],
+    )
+    assert said.endswith(f"next `platform-assets backfill approve '{file}' --hash {of} --reason … --by …`")
+    assert run("backfill", "approve", str(file), "--hash", of, "--reason", "looked at", "--by", "bob").code == 0
+    assert (
+        run("backfill", "explain", str(file))
+        .out.strip()
+        .endswith(f"approved: `platform-assets backfill apply '{file}'`")
+    )
     file.write_text(written(plan(approvals={})), encoding="utf-8")
-    assert "next it needs no approval: `platform-assets plan apply" in run("plan", "explain", str(file)).out
+    assert "next it needs no approval: `platform-assets backfill apply" in run("backfill", "explain", str(file)).out
 
 
 def test_who_approves_twice_is_told_that_another_has_to(products: Settings, run: Run, tmp_path: Path) -> None:
     file = tmp_path / "plan.yaml"
     file.write_text(written(plan(approvals={"above_days": 0, "people": 2})), encoding="utf-8")
-    of = run("plan", "explain", str(file), "--json").json["hash"]
-    approve = ("plan", "approve", str(file), "--hash", of, "--reason", "looked at", "--by")
+    of = run("backfill", "explain", str(file), "--json").json["hash"]
+    approve = ("backfill", "approve", str(file), "--hash", of, "--reason", "looked at", "--by")
     for _ in range(2):
         assert run(*approve, "bob").out.split() == f"Approved {of} by bob; 2 needed, so 1 more by other people.".split()
     assert run(*approve, "ann").out.split() == f"Approved {of} by ann, bob; 2 needed.".split()
@@ -148,38 +165,42 @@ def test_who_approves_twice_is_told_that_another_has_to(products: Settings, run:
 def test_status_says_what_a_plan_waits_for(products: Settings, run: Run, tmp_path: Path) -> None:
     file = tmp_path / "plan.yaml"
     file.write_text(written(plan()), encoding="utf-8")
-    unbegun = run("plan", "status", str(file))
+    unbegun = run("status", "backfills", str(file))
     assert "not begun: 2 days of tables" in unbegun.out
     assert "It waits for 1 approval of" in unbegun.out
-    [told] = run("plan", "status", str(file), "--json").json
+    [told] = run("status", "backfills", str(file), "--json").json
     assert (told["state"], len(told["waits"])) == ("not begun", 1)
     now = datetime.now(UTC)
     elsewhen = f"{now + timedelta(hours=2):%H:%M}-{now + timedelta(hours=3):%H:%M}"
     begun(products, plan(service={"hours": elsewhen}), seconds=601.0, state="paused")
     lake = Lake.at(products.lake)
     pause(lake, NAME, "lunch")
-    told = run("plan", "status", str(file)).out
+    told = run("status", "backfills", str(file)).out
     for said in (
-        f"plan resume {NAME}",
+        f"backfill resume {NAME}",
         f"It waits for its hours, {elsewhen} UTC",
         "It waits for more of a budget: the budget of 10 minutes is used up",
         "No process applies it now",
     ):
         assert said in told, said
-    assert f"plan resume {NAME}" in run("plan", "status").out, "of all plans, too"
+    assert f"backfill resume {NAME}" in run("status", "backfills").out, "of all plans, too"
     write_record(lake, read_record(lake, NAME).model_copy(update={"versions": {SILVER: ("other", "code")}}))
-    [anew] = run("plan", "status", NAME, "--json").json
+    [anew] = run("status", "backfills", NAME, "--json").json
     assert any("is explained anew" in sentence for sentence in anew["waits"])
     assert any("It waits for 1 approval of" in sentence for sentence in anew["waits"])
 
 
 @pytest.mark.parametrize(
     ("ended", "todo"),
-    [("cancelled", "plan apply FILE"), ("published", f"plan status {NAME}"), ("rolled back", f"plan status {NAME}")],
+    [
+        ("cancelled", "backfill apply FILE"),
+        ("published", f"status backfills {NAME}"),
+        ("rolled back", f"status backfills {NAME}"),
+    ],
 )
 def test_a_plan_that_is_over_is_neither_paused_nor_resumed(products: Settings, run: Run, ended: str, todo: str) -> None:
     begun(products, plan(), state=ended)
-    for said in (run("plan", "pause", NAME, "--reason", "lunch", "--by", "ada"), run("plan", "resume", NAME)):
+    for said in (run("backfill", "pause", NAME, "--reason", "lunch", "--by", "ada"), run("backfill", "resume", NAME)):
         assert said.code == 3, said
         assert f"The plan {NAME} is {ended}" in said.err
         assert todo in said.err
@@ -190,7 +211,9 @@ def test_whoever_watches_is_told_until_nobody_applies_it_any_more(products: Sett
     lake = Lake.at(products.lake)
     half_way = record.model_copy(update={"done": 1, "seconds": 50.0})
     write_record(lake, half_way)
-    assert "about 30 s left" in run("plan", "status", NAME).out, "by how fast it went, too, and not 10 s as explained"
+    assert "about 30 s left" in run("status", "backfills", NAME).out, (
+        "by how fast it went, too, and not 10 s as explained"
+    )
     write_record(lake, record)
     held, seen = Event(), Event()
 
@@ -203,27 +226,27 @@ def test_whoever_watches_is_told_until_nobody_applies_it_any_more(products: Sett
     worker = Thread(target=work)
     worker.start()
     assert held.wait(5)
-    told = run("plan", "status", NAME, "--watch")
+    told = run("status", "backfills", NAME, "--watch")
     worker.join()
     lines = [line for line in told.out.splitlines() if line.startswith(NAME)]
     assert "staged 0 of 2 days" in lines[0]
     assert "left about" in lines[0]
     assert "mend published: staged 2 of 2 days, rate 4.0 days a minute" in lines[1]
     assert "cost 0." in lines[1]
-    for wrong in (("plan", "status", "--watch"), ("plan", "status", NAME, "--watch", "--json")):
+    for wrong in (("status", "backfills", "--watch"), ("status", "backfills", NAME, "--watch", "--json")):
         assert run(*wrong).code == 2
 
 
 def test_history_says_of_a_plan_that_it_was_rolled_back(products: Settings, corrected: str, run: Run) -> None:
     begun(products, plan(), publication=corrected, state="published", release=2)
-    assert "rolled back" not in run("plan", "history").out
+    assert "rolled back" not in run("status", "recomputed").out
     begun(products, plan(), publication=corrected, state="rolled back", release=2)
-    assert [row["rolled_back"] for row in run("plan", "history", "--json").json].count(True) == 1
-    assert run("plan", "history").out.count(", rolled back since, by ") == 1
+    assert [row["rolled_back"] for row in run("status", "recomputed", "--json").json].count(True) == 1
+    assert run("status", "recomputed").out.count(", rolled back since, by ") == 1
 
 
 @pytest.mark.parametrize("name", ["nothing", "nothing.yaml"])
 def test_a_plan_that_nobody_knows_is_named(products: Settings, run: Run, name: str) -> None:
-    told = run("plan", "status", name)
+    told = run("status", "backfills", name)
     assert told.code == 3
     assert f"No plan '{name}' was ever applied" in told.err

@@ -48,20 +48,20 @@ def test_every_example_of_the_page_runs(run: Run) -> None:
             if words[1] == "replay":
                 assert f"2 rows of {RAW} read once more from their files; 2 stay." in said.out, said.out + said.err
     assert codes == [("list", 0), ("show", 0), ("show", 0), ("replay", 1), ("discard", 0), ("verify", 0)]
-    left = run("quarantine", "list", RAW, "--json").json
+    left = run("status", "quarantine", RAW, "--json").json
     assert [(row["error"], row["attempts"]) for row in left] == [("paid: not decimal(8,2)", 2)]
 
 
 @pytest.mark.usefixtures("visits")
 def test_rows_have_file_and_line_and_no_value_of_a_person(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
-    said = run("quarantine", "show", RAW)
+    said = run("status", "quarantine", "--rows", RAW)
     assert f"{FILE}, line 1: paid: not decimal(8,2)" in said.out
     assert f"{FILE}, line 2: {BROKEN}" in said.out
     assert str(WHO) not in said.out
     assert "paid: much" in said.out
     assert re.search(r"person: #[0-9a-f]{8}", said.out)
-    quarantined = run("quarantine", "show", SILVER, "--json")
+    quarantined = run("status", "quarantine", "--rows", SILVER, "--json")
     assert str(WHO) not in quarantined.out
     assert {(row["error"], row["attempts"], row["values"]["paid"]) for row in quarantined.json} == {
         ("paid_something", 1, "-1.00")
@@ -75,16 +75,16 @@ def test_rows_have_file_and_line_and_no_value_of_a_person(run: Run, monkeypatch:
 def test_what_is_discarded_is_a_decision_in_the_chain_and_left_alone(run: Run) -> None:
     done = run("quarantine", "discard", RAW, "--rule", BROKEN, *SIGNED)
     assert (done.code, f"1 row of {RAW} discarded" in done.out) == (0, True)
-    assert [row["error"] for row in run("quarantine", "list", RAW, "--json").json] == ["paid: not decimal(8,2)"]
-    every = run("quarantine", "list", RAW, "--all", "--json").json
+    assert [row["error"] for row in run("status", "quarantine", RAW, "--json").json] == ["paid: not decimal(8,2)"]
+    every = run("status", "quarantine", RAW, "--all", "--json").json
     assert {row["error"]: row["discarded"] for row in every}[BROKEN] == 1
     again = run("quarantine", "discard", RAW, "--rule", BROKEN, *SIGNED)
     assert (again.code, "a person discarded it" in again.err) == (3, True)
-    [made] = [each["decision"] for each in run("audit", "decisions", "--json").json]
+    [made] = [each["decision"] for each in run("status", "decisions", "--json").json]
     assert (made["kind"], made["about"], made["who"], made["reason"]) == ("discard", "quarantine", "zoe", "sent twice")
     assert (made["table"], made["arrival"], made["error"]) == (RAW, FILE, BROKEN)
-    assert f"{RAW} 2017-01-03, {BROKEN}, {FILE}" in run("audit", "decisions").words
-    assert run("audit", "verify").code == 0
+    assert f"{RAW} 2017-01-03, {BROKEN}, {FILE}" in run("status", "decisions").words
+    assert run("admin", "audit").code == 0
 
 
 @pytest.mark.usefixtures("visits")

@@ -124,9 +124,9 @@ def test_rows_as_one_document_say_of_what_they_are_and_whether_they_are_all(run,
 
 
 def test_doctor_of_a_new_installation_finds_nothing_to_do(run):
-    said = run("doctor", "--json")
+    said = run("admin", "doctor", "--json")
     assert {finding["name"] for finding in said.json if not finding["ok"]} <= {"Free disk", "Jars"}
-    assert run("doctor").code == said.code
+    assert run("admin", "doctor").code == said.code
 
 
 LINES = "silver.transactions"

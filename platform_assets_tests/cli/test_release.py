@@ -57,10 +57,10 @@ def test_a_lifted_erasure_is_shown_as_what_it_is(run: Run, published: Settings) 
         for decides in ("", "erasure lifted"):
             author = Author("process 1", "request 17", "zoe", decides=decides)
             publish_changes(platform, new_publication(), "erasure", [], author, erasures=[])
-    said = run("releases").out
+    said = run("status", "releases").out
     assert "erasure lifted by zoe: request 17" in said
     assert "erasure by zoe: request 17" in said
-    lifted, erased, *_ = run("releases", "--json").json
+    lifted, erased, *_ = run("status", "releases", "--json").json
     assert (lifted["kind"], lifted["decides"], erased["decides"]) == ("erasure", "erasure lifted", "")
     assert "erasure lifted, 20" in run("release", "show").out
 
@@ -70,8 +70,8 @@ def test_a_new_installation_has_no_release_to_show(run: Run) -> None:
     assert run("release", "show", "--json").json is None
     for command in (
         ["views"],
-        ["release", "diff", "0"],
-        ["release", "pin", "0", *WHY],
+        ["diff", "0"],
+        ["admin", "pin", "0", *WHY],
         ["release", "unpin", "0", *WHY],
     ):
         said = run(*command)
@@ -80,7 +80,7 @@ def test_a_new_installation_has_no_release_to_show(run: Run) -> None:
 
 
 def test_a_difference_names_days_figures_and_publications(run: Run, corrected: str) -> None:
-    said = run("release", "diff", "0", "2", "--json").json
+    said = run("diff", "0", "2", "--json").json
     assert [(one["table"], one["day"], one["releases"]) for one in said["changes"]] == [
         (SILVER, "2017-01-01", [1]),
         (SILVER, "2017-01-02", [1, 2]),
@@ -88,47 +88,47 @@ def test_a_difference_names_days_figures_and_publications(run: Run, corrected: s
     ]
     assert {change["before"] is None for change in said["changes"]} == {True}
     assert [(one["release"], one["why"]) for one in said["publications"]] == [(1, "a test"), (2, "a test")]
-    [back] = run("release", "diff", "2", "1", "--json").json["changes"]
+    [back] = run("diff", "2", "1", "--json").json["changes"]
     assert (back["before"]["digest"], back["after"]["digest"]) == ("0-1-1-1-1", "0-0-0-0-0")
-    assert corrected in run("release", "diff", "1", "--table", SILVER, "--days", "2017-01-02").out
-    for same in (["1", "1"], ["1", "2", "--table", RAW], ["1", "2", "--days", "2017-01-01,2017-01-03"]):
-        assert "show the same" in run("release", "diff", *same).out
+    assert corrected in run("diff", "1", SILVER, "--days", "2017-01-02").out
+    for same in (["1", "1"], ["1", "2", RAW], ["1", "2", "--days", "2017-01-01,2017-01-03"]):
+        assert "show the same" in run("diff", *same).out
 
 
 def test_what_was_put_back_does_not_differ(run: Run, corrected: str) -> None:
     run("rollback", corrected, "--reason", "wrong")
-    assert run("release", "diff", "1", "3", "--json").json["changes"] == []
-    assert [change["releases"] for change in run("release", "diff", "2", "3", "--json").json["changes"]] == [[3]]
+    assert run("diff", "1", "3", "--json").json["changes"] == []
+    assert [change["releases"] for change in run("diff", "2", "3", "--json").json["changes"]] == [[3]]
 
 
 def test_a_pinned_release_is_listed_read_by_name_and_kept_until_it_is_unpinned(run: Run, published: Settings) -> None:
     lake = Lake.at(published.lake_folder)
-    assert run("release", "pin", "0", *WHY, "--name", "audit", "--json").json["publication"]
+    assert run("admin", "pin", "0", *WHY, "--name", "audit", "--json").json["publication"]
     publish(lake, staged_manifest(lake, {TABLE: {day(0): [("later", 7)]}}))
     assert platform_assets.read(TABLE, release="audit").num_rows == 2
     assert platform_assets.read(TABLE, release="0").num_rows == 2
     assert "later" not in run("read", TABLE, "--release", "audit").out
-    [*_, listed] = run("releases", "--json").json
+    [*_, listed] = run("status", "releases", "--json").json
     assert (listed["pin"]["name"], listed["pin"]["who"]) == ("audit", "Zoë")
-    assert [one["release"] for one in run("releases", "--pinned", "--json").json] == [0]
-    assert "pinned as 'audit' by Zoë" in run("releases").out
+    assert [one["release"] for one in run("status", "releases", "--pinned", "--json").json] == [0]
+    assert "pinned as 'audit' by Zoë" in run("status", "releases").out
     assert "the auditors read it [/b]" in run("release", "show", "audit").out
-    run("ledger", "rebuild")
+    run("admin", "ledger", "--rebuild")
     with open_platform(published) as platform:
         assert [(number, pin.reason) for number, pin in pinned_releases(platform.ledger).items()] == [(0, WHY[1])]
     assert "no longer pinned" in run("release", "unpin", "audit", *WHY).out
-    assert run("releases", "--pinned").out.strip() == "No release is pinned."
+    assert run("status", "releases", "--pinned").out.strip() == "No release is pinned."
     assert decisions() == [("pin", "Zoë"), ("unpin", "Zoë")]
 
 
 def test_mistakes_are_told_and_write_nothing(run: Run, published: Settings) -> None:
-    run("release", "pin", "0", *WHY, "--name", "audit")
+    run("admin", "pin", "0", *WHY, "--name", "audit")
     cases = (
         (["show", "2"], "no release 2. What to do: Name one from 0 to 1."),
         (["show", "audti"], "no release, pin or publication 'audti'. What to do: Did you mean audit?"),
         (["diff", "0", "7"], "There is no release 7."),
-        (["diff", "0", "--table", "gold.daily_sale"], "Did you mean gold.daily_sales?"),
-        (["diff", "0", "--table", "silver.products"], "silver.products has never been published"),
+        (["diff", "0", "gold.daily_sale"], "Did you mean gold.daily_sales?"),
+        (["diff", "0", "silver.products"], "silver.products has never been published"),
         (["diff", "0", "--days", "2017-01-03..2017-01-01"], "ends before it starts"),
         (["pin", "7", *WHY], "There is no release 7."),
         (["pin", "0", *WHY], "Release 0 is pinned as 'audit' by Zoë"),
@@ -143,7 +143,7 @@ def test_mistakes_are_told_and_write_nothing(run: Run, published: Settings) -> N
 def test_a_release_that_lost_a_file_is_not_pinned_and_says_so_to_readers(run: Run, published: Settings) -> None:
     gone = next((published.lake_folder / "gold" / "daily_sales").rglob("event_date=2017-01-01/*.parquet"))
     gone.unlink()
-    for command in (["release", "pin", "1", *WHY], ["read", TABLE], ["views"]):
+    for command in (["admin", "pin", "1", *WHY], ["read", TABLE], ["views"]):
         said = run(*command)
         assert (said.code, said.out) == (3, "")
         assert gone.name in said.err.replace("\n", "")
@@ -181,14 +181,14 @@ def sold(state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 
 def test_a_difference_tells_the_amounts_that_differ(run: Run, sold: Lake) -> None:
-    said = run("release", "diff", "0", "1", "--json").json
+    said = run("diff", "0", "1", "--json").json
     [change] = said["changes"]
     cents = {"before": 1199, "after": 3299}
     assert change["sums"] == {"cents": cents, "price": {"before": "11.99", "after": "32.99"}}
     assert said["amounts_not_told"] == {}
-    [back] = run("release", "diff", "1", "0", "--json").json["changes"]
+    [back] = run("diff", "1", "0", "--json").json["changes"]
     assert back["sums"]["cents"] == dict(zip(("after", "before"), change["sums"]["cents"].values(), strict=True))
-    text = run("release", "diff", "0", "1").out
+    text = run("diff", "0", "1").out
     assert "sum of cents 1,199 → 3,299" in text
     assert text.count("price ") == 2, "of the table and of its day"
 
@@ -212,9 +212,9 @@ def test_the_report_of_a_plan_tells_them_and_where_nothing_changed(run: Run, sol
             done = record.model_copy(update={"release": release, "publication": publication})
             write_record(sold, done.model_copy(update={"name": f"mend-{release}"}))
     page = tmp_path / "record.html"
-    told = run("plan", "report", "mend-1", "--html", str(page)).out
-    assert f"| {SALES} | price | 11.99 | 32.99 | +21.00 (+175.15%) |" in run("plan", "report", "mend-1").out
-    assert f"| {SALES} | 1 | 1 | 2 | 3 |" in run("plan", "report", "mend-1").out
+    told = run("backfill", "report", "mend-1", "--html", str(page)).out
+    assert f"| {SALES} | price | 11.99 | 32.99 | +21.00 (+175.15%) |" in run("backfill", "report", "mend-1").out
+    assert f"| {SALES} | 1 | 1 | 2 | 3 |" in run("backfill", "report", "mend-1").out
     html = page.read_text()
     assert '<td>price</td><td class="n">11.99</td><td class="n">32.99</td>' in html, told
     assert "othing changed" not in html
@@ -223,20 +223,20 @@ def test_the_report_of_a_plan_tells_them_and_where_nothing_changed(run: Run, sol
         [(release, publication)] = published(sold, after=1)
         again = {"name": "again", "release": release, "publication": publication}
         write_record(sold, record.model_copy(update=again))
-    assert "Nothing changed: 1 day of tables came out as they were." in run("plan", "report", "again").out
-    run("plan", "report", "again", "--html", str(page))
+    assert "Nothing changed: 1 day of tables came out as they were." in run("backfill", "report", "again").out
+    run("backfill", "report", "again", "--html", str(page))
     assert "Nothing changed: all its days came out as they were." in page.read_text()
 
 
 def test_what_cannot_be_read_or_is_too_much_is_said(run: Run, sold: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as small:
         small.setattr(amount_changes, "MOST_BYTES", 1)
-        said = run("release", "diff", "0", "1")
+        said = run("diff", "0", "1")
     assert said.code == 0
     assert f"amounts not shown {SALES}: 0 MiB would have to be read" in said.out
     for file in on_disk(sold.table_path(SALES)).glob("*/event_date=2017-01-02/*.parquet"):
         file.unlink()
-    said = run("release", "diff", "0", "1")
+    said = run("diff", "0", "1")
     assert (said.code, "3 → 3" in said.out, "2 → 3" in said.out) == (0, False, True)
     assert f"amounts not shown {SALES}: " in said.out
     assert "are gone" in said.out
@@ -250,4 +250,4 @@ def test_a_column_that_was_not_there_yet_is_no_sum_of_nothing(run: Run, sold: La
     contracts = tmp_path / PACKAGE / "contracts.py"
     contracts.write_text(contracts.read_text().replace('"cents"', '"pennies"'))
     forget()
-    assert run("release", "diff", "0", "1", "--json").json["changes"][0]["sums"].keys() == {"price"}
+    assert run("diff", "0", "1", "--json").json["changes"][0]["sums"].keys() == {"price"}

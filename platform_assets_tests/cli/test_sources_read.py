@@ -68,7 +68,7 @@ def test_a_table_of_postgresql_becomes_silver_and_drift_is_mended(
     for number in (1, 2, 3):
         shop.order(number, f"{number}.00", at=at(YESTERDAY))
     shop.order(4, "4.00", at="infinity")
-    assert run("source", "list", "--json").json["sources"][0]["rows"] == 4
+    assert run("status", "sources", "--json").json["sources"][0]["rows"] == 4
     with world.open() as platform:
         assert waiting(platform, 100).unread == {"raw.orders": ""}
     [taken] = world.refresh().ingests
@@ -76,7 +76,7 @@ def test_a_table_of_postgresql_becomes_silver_and_drift_is_mended(
     assert set(taken.published) == {FIRST + timedelta(days=n) for n in range(6)}  # quiet ones are empty
     assert silver(world) == {(YESTERDAY, number): f"{number}.00" for number in (1, 2, 3)}
     assert world.rows("refused.orders")[0]["_reason"].startswith("ordered_at: not timestamp: infinity")
-    assert run("source", "pull", "raw.orders").words == "nothing new for raw.orders."  # though within the overlap
+    assert run("admin", "pull", "raw.orders").words == "nothing new for raw.orders."  # though within the overlap
 
     shop.run("UPDATE orders SET amount = 9 WHERE order_id = 1")  # and not its updated_at: the overlap finds it
     shop.order(2, "2.50", at=at(TODAY))  # which moves it to another day
@@ -86,7 +86,7 @@ def test_a_table_of_postgresql_becomes_silver_and_drift_is_mended(
     [taken] = world.refresh().ingests
     assert sum(one.taken for one in taken.arrivals) == 2
     assert silver(world) == {(YESTERDAY, 1): "9.00", (YESTERDAY, 3): "3.00", (TODAY, 2): "2.50"}
-    looked = run("source", "verify", "raw.orders", "--dry-run")
+    looked = run("admin", "pull", "--verify", "raw.orders", "--dry-run")
     assert (looked.code, f"{YESTERDAY} order_id=3: deleted" in looked.out) == (1, True)
     assert "1 row of the source have no day" in looked.words
     done = build_definitions(world.settings).resolve_job_def("compare").execute_in_process()
@@ -96,15 +96,15 @@ def test_a_table_of_postgresql_becomes_silver_and_drift_is_mended(
         False,
         "1 deleted; read again, for the next refresh.",
     )
-    assert "wait, so raw is behind" in run("source", "verify", "raw.orders").error
+    assert "wait, so raw is behind" in run("admin", "pull", "--verify", "raw.orders").error
     world.refresh()
-    assert run("source", "verify", "raw.orders", "--json").json["drifted"] == {}
+    assert run("admin", "pull", "--verify", "raw.orders", "--json").json["drifted"] == {}
     assert silver(world) == {(YESTERDAY, 1): "9.00", (TODAY, 2): "2.50"}
 
     monkeypatch.setenv(URL, "postgresql://me:secret@127.0.0.1:1/shop")
     with world.open() as platform:
         assert "was not read" in waiting(platform, 100).problems[0].message
-    listed = run("source", "list")
+    listed = run("status", "sources")
     assert (listed.code, "was not read" in listed.out, "secret" in listed.out) == (1, True, False)
     refreshed = run("refresh")
     assert (refreshed.code, "was not read" in refreshed.out, "secret" in refreshed.out) == (1, True, False)
@@ -117,7 +117,7 @@ def test_a_reading_removes_what_a_killed_process_left(shop: Shop, installed: Set
     left, other = folder / ".00000001.19970101T0-19970101T0.1of2.parquet", folder / ".note"
     for file in (left, other):
         file.touch()
-    assert run("source", "pull", "raw.orders").words.endswith("of raw.orders wait for `platform-assets refresh`.")
+    assert run("admin", "pull", "raw.orders").words.endswith("of raw.orders wait for `platform-assets refresh`.")
     assert (left.exists(), other.exists()) == (False, True)
 
 
@@ -146,14 +146,14 @@ def test_a_source_of_ones_own_as_its_page_shows_it(
 
     sell(1, "1.00")
     sell(2, "2.00")
-    assert run("source", "list", "--json").json["sources"] == [
+    assert run("status", "sources", "--json").json["sources"] == [
         {"table": "raw.orders", "rows": 2, "what": "read up to row 0", "problem": ""}
     ]
     world.refresh()
     sell(3, "3.00")
     sell(4, "much")
     replace(world, settings=world.settings.model_copy(update={"file_rows": 1})).refresh()  # too many for it
-    assert "was refused, and what comes after it would be taken without it" in run("source", "pull", "raw.orders").error
+    assert "was refused, and what comes after it would be taken without it" in run("admin", "pull", "raw.orders").error
     [refused] = (world.settings.landing_folder / "till").glob("*/00000002.4.1of1.jsonl")
     refused.unlink()
     world.refresh()

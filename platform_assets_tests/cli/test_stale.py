@@ -37,8 +37,8 @@ from platform_assets_tests.support.cli.products import (
 
 
 def test_days_that_are_what_they_would_be_are_not_stale(run, products):
-    assert run("stale", SILVER).out.startswith("Nothing is stale.")
-    assert run("stale", SILVER).code == 0
+    assert run("status", "stale", SILVER).out.startswith("Nothing is stale.")
+    assert run("status", "stale", SILVER).code == 0
     said = run("refresh", SILVER)
     assert (said.code, said.out.strip()) == (0, "Nothing to do: no day is stale and no file waits.")
 
@@ -56,16 +56,16 @@ def test_a_stage_says_that_it_leaves_files_that_wait(run, products):
 
 def test_stale_days_have_reasons_ranges_and_a_place_in_the_calendar(run, products):
     deliver(products, DAYS[1], 5)
-    assert run("stale", SILVER, "--json").json["tables"][0]["ranges"] == [
+    assert run("status", "stale", SILVER, "--json").json["tables"][0]["ranges"] == [
         {"first": "2017-01-02", "last": "2017-01-02", "reasons": ["new arrival"], "waits_for_a_person": False}
     ]
     deliver(products, DAYS[1], 6)
-    said = run("stale", SILVER)
+    said = run("status", "stale", SILVER)
     assert said.code == 1
     assert "new arrival, correction" in said.out
     assert "Jan   ·a·" in said.out
     assert "a new arrival" in said.out
-    assert run("stale", SILVER, "--days", "2017-01-01").code == 0
+    assert run("status", "stale", SILVER, "--days", "2017-01-01").code == 0
 
 
 def test_explain_shows_reasons_and_an_estimate_or_that_there_is_none(run, products):
@@ -98,7 +98,7 @@ def test_days_computed_under_other_code_or_another_contract_wait_for_a_person(ru
         parts = parts | {"rules": parts["rules"] | {"department_given": "true"}}
         days = computed(platform, SILVER)
         publish_on_paper(platform, SILVER, {DAYS[0]: days[DAYS[0]]}, code_version="old", configuration=parts)
-    said = run("stale", SILVER)
+    said = run("status", "stale", SILVER)
     assert "code, configuration; waits for a person" in said.out
     assert "rule 'department_given' changed from true to length(trim(department)) > 0" in said.out
     assert "1 day of these for a person to take" in said.out
@@ -109,11 +109,11 @@ def test_days_computed_under_other_code_or_another_contract_wait_for_a_person(ru
 
 
 def test_a_table_with_other_columns_than_its_contract_says_what_it_needs(run, published):
-    said = run("stale")
+    said = run("status", "stale")
     assert said.code == 1
     needs = "column 'cents' dropped: another content; enters with all days of the table in one publication"
     assert f"contract changed gold.daily_sales: {needs}" in said.out
-    [change, *_] = run("stale", "--json").json["contract_changes"][TABLE]
+    [change, *_] = run("status", "stale", "--json").json["contract_changes"][TABLE]
     assert change == {"change": "column 'baskets' (long, no nulls) added", "compatible": False, "needs": "all days"}
     refused = run("refresh", TABLE, "--days", "2017-01-01")
     assert refused.code == 3
@@ -151,7 +151,7 @@ def test_held_days_are_left_alone_and_named(run, products):
         mark = fingerprints(platform.catalogue[SILVER], [DAYS[1]], digests, platform.calendar, {})[DAYS[1]]
         refused = Hold(SILVER, DAYS[1], Attempt(mark), "volume", "far too few", "r", datetime.now(UTC))
         platform.ledger.hold([refused])
-    said = run("stale", SILVER)
+    said = run("status", "stale", SILVER)
     refreshed = run("refresh", SILVER)
     for command in (said, refreshed, run("why", SILVER, "2017-01-02"), run("status")):
         assert command.code == 1
@@ -159,9 +159,9 @@ def test_held_days_are_left_alone_and_named(run, products):
         assert "far too few; readers see its last good content, 0 rows of release 1 of " in command.out
     assert "Nothing is stale" not in said.out
     assert "Nothing to do" not in refreshed.out
-    [held] = run("stale", SILVER, "--json").json["held"]
+    [held] = run("status", "stale", SILVER, "--json").json["held"]
     assert (held["day"], held["gate"], held["readers_see"]["release"]) == ("2017-01-02", "volume", 1)
-    assert run("stale", SILVER, "--days", "2017-01-01").code == 0
+    assert run("status", "stale", SILVER, "--days", "2017-01-01").code == 0
     forced = run("refresh", SILVER, "--days", "2017-01-02", "--force", "--explain").out
     assert "asked for" in forced
 
@@ -178,7 +178,7 @@ def test_of_what_breaks_a_contract_the_function_is_named_as_a_cause(run, product
     deliver(products, DAYS[1], 5)
     with open_platform(products) as platform:
         hold(platform, SILVER, "null in department", "contract")
-    assert "the table's own function can have made, too" in run("stale", SILVER).out
+    assert "the table's own function can have made, too" in run("status", "stale", SILVER).out
 
 
 def test_a_held_day_that_was_never_published_is_not_called_one_that_a_refresh_takes(run, products):
@@ -195,7 +195,7 @@ def test_a_held_day_that_was_never_published_is_not_called_one_that_a_refresh_ta
     assert [one["reason"] for one in found["held"]] == ["far too few"]
     plan = run("refresh", "silver.transactions", "--explain", "--json").json["plan"]
     assert "2017-01-02" not in str(plan)
-    [table] = run("stale", "silver.transactions", "--json").json["tables"]
+    [table] = run("status", "stale", "silver.transactions", "--json").json["tables"]
     assert [one["first"] for one in table["ranges"]] == ["2017-01-01", "2017-01-03"]
     other = run("why", "silver.transactions", "2017-01-01")
     assert "never computed silver.transactions 2017-01-01: its inputs are there, a refresh takes it" in other.out
@@ -349,11 +349,11 @@ def test_days_are_in_the_state_in_which_stale_has_them(run: Run, products: Setti
     assert counts(run, SILVER) == {"days": 3, "missing": 0, "stale": 0, "held": 0, "blocked": 0}
     deliver_other_rows(products)
     assert counts(run, SILVER) == {"days": 3, "missing": 0, "stale": 1, "held": 0, "blocked": 0}
-    [table] = run("stale", SILVER, "--json").json["tables"]
+    [table] = run("status", "stale", SILVER, "--json").json["tables"]
     assert table["days"] == 1
     said = run("status")
     assert said.code == 1
-    assert f"stale {SILVER}: 1 day; platform-assets stale says why" in said.out
+    assert f"stale {SILVER}: 1 day; `status stale` says why" in said.out
 
 
 def test_a_held_day_is_stale_and_held_no_more_once_it_would_be_made_from_something_else(

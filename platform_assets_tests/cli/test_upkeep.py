@@ -51,44 +51,44 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_dry_run_shows_what_a_run_then_does(run: Run, published: Settings, untidy: tuple[str, str]) -> None:
     lake, (first, left) = Lake.at(published.lake), untidy
     before = contents(lake, TABLE)
-    due = run("maintenance", "run", "--dry-run", "--json")
+    due = run("admin", "maintenance", "--dry-run", "--json")
     assert due.code == 0, due.err
     assert [one["publication"] for one in due.json["stages"]] == [left]
     assert [one["publication"] for one in due.json["deletion"]] == [first]
-    shown = run("maintenance", "run", "--dry-run").out
+    shown = run("admin", "maintenance", "--dry-run").out
     assert "1 orphaned stage" in shown
     assert "Nothing was changed" in shown
     assert lake.stage_path(TABLE, first).exists()
 
-    done = run("maintenance", "run", "--only", "stages", "--json").json
+    done = run("admin", "maintenance", "--only", "stages", "--json").json
     assert (done["stages"], done["deletion"]) == (due.json["stages"], [])
-    assert run("maintenance", "run", "--json").json["deletion"] == due.json["deletion"]
+    assert run("admin", "maintenance", "--json").json["deletion"] == due.json["deletion"]
     assert not lake.stage_path(TABLE, first).exists()
     assert contents(lake, TABLE) == before
-    assert run("maintenance", "run").out.startswith("Nothing to do: releases of the last 90 days")
+    assert run("admin", "maintenance").out.startswith("Nothing to do: releases of the last 90 days")
 
 
 def test_a_task_that_does_not_exist_is_a_mistake(run: Run, published: Settings) -> None:
-    assert run("maintenance", "run", "--only", "vacuum").code == 2
+    assert run("admin", "maintenance", "--only", "vacuum").code == 2
 
 
 def test_days_without_a_record_of_their_inputs_are_counted_and_said_to_be_so(run: Run, published: Settings) -> None:
-    said = run("verify", TABLE)
+    said = run("admin", "verify", TABLE)
     assert said.code == 0
     assert (
         f"not verifiable {TABLE} 2017-01-01 and 1 more day: it is not on record which version of silver.transactions "
         "it was made from" in said.out
     )
     assert "Drawn by --seed" in said.out
-    [table] = run("verify", TABLE, "--days", "2017-01-02", "--json").json["tables"]
+    [table] = run("admin", "verify", TABLE, "--days", "2017-01-02", "--json").json["tables"]
     assert (table["equal"], table["different"], table["not_verifiable"]) == (0, 0, 1)
 
 
 def test_days_never_published_are_an_error(run: Run, published: Settings) -> None:
-    said = run("verify", "gold.household_28d")
+    said = run("admin", "verify", "gold.household_28d")
     assert said.code == 3
     assert "Nothing is published of gold.household_28d." in said.err
-    said = run("verify", TABLE, "--days", "2017-01-03")
+    said = run("admin", "verify", TABLE, "--days", "2017-01-03")
     assert said.code == 3
     assert f"Nothing is published of {TABLE} on 2017-01-03." in said.err
 
@@ -99,7 +99,7 @@ COMPUTED = {
 
 
 def test_nothing_is_computed_by_sail_unless_it_is_asked_for(run: Run) -> None:
-    listed = run("engine", "list", "--json").json["tables"]
+    listed = run("status", "engines", "--json").json["tables"]
     assert {row["table"] for row in listed} == COMPUTED
     assert {(row["engine"], row["why"]) for row in listed} == {("spark", "PLATFORM_ENGINE is spark")}
     assert run("status", "--json").json["computed_by_spark"] == {}
@@ -110,26 +110,27 @@ def test_what_spark_computes_though_sail_was_asked_for_is_told(run: Run, monkeyp
     assert run("status", "--json").json["computed_by_spark"] == dict.fromkeys(COMPUTED, "it was not verified")
     said = run("status").out
     assert (
-        "Spark computes gold.daily_sales: it was not verified; `platform-assets engine verify gold.daily_sales`" in said
+        "Spark computes gold.daily_sales: it was not verified; `platform-assets admin verify --admit gold.daily_sales`"
+        in said
     )
-    assert "gold.daily_sales" in run("engine", "list").out
+    assert "gold.daily_sales" in run("status", "engines").out
 
 
 def test_a_spark_connect_server_is_not_for_sail(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLATFORM_ENGINE", "sail")
     monkeypatch.setenv("PLATFORM_SPARK_REMOTE", "sc://127.0.0.1:1")
-    listed = run("engine", "list", "--json").json["tables"]
+    listed = run("status", "engines", "--json").json["tables"]
     assert {row["why"] for row in listed} == {
         "Sail works beside a Spark of this machine, not beside a Spark Connect server"
     }
-    refused = run("engine", "verify", "gold.daily_sales")
+    refused = run("admin", "verify", "--admit", "gold.daily_sales")
     assert refused.code == 3
     assert "Sail cannot compute gold.daily_sales" in refused.err
 
 
 def test_days_to_compare_are_named_and_raw_tables_are_none(run: Run) -> None:
-    assert run("engine", "compare", "gold.daily_sales").code == 2
-    refused = run("engine", "verify", "raw.transactions")
+    assert run("diff", "spark", "sail", "gold.daily_sales").code == 2
+    refused = run("admin", "verify", "--admit", "raw.transactions")
     assert refused.code == 3
     assert "raw.transactions has no transform" in refused.err
 
@@ -138,9 +139,9 @@ def test_doctor_starts_it_and_says_where_it_cannot_start(run: Run, monkeypatch: 
     if find_spec("pysail") is None and "CI" not in os.environ:
         pytest.skip("pysail is not installed: uv sync --extra sail")
     monkeypatch.setenv("PLATFORM_ENGINE", "sail")
-    assert "starts, with 3g of memory at most" in run("doctor").words
+    assert "starts, with 3g of memory at most" in run("admin", "doctor").words
     monkeypatch.setenv("PLATFORM_SAIL_MEMORY", "20m")
-    assert "Sail does not start" in run("doctor").words
+    assert "Sail does not start" in run("admin", "doctor").words
 
 
 SATURDAY = date(2017, 1, 7)

@@ -95,7 +95,7 @@ def test_a_lake_for_all_shows_its_tables_and_neither_what_was_set_aside_nor_its_
     )
     assert as_other_user(place, read, imports=imports) == ["key"]
     (place / "lake" / "quarantine").chmod(0o755)  # as a copy or another tool leaves it
-    [found] = [finding for finding in run("doctor", "--json").json if finding["name"] == "Who may look"]
+    [found] = [finding for finding in run("admin", "doctor", "--json").json if finding["name"] == "Who may look"]
     assert not found["ok"]
     assert run("status").code in (0, 1)
     assert not [path for path in readable(place) if "quarantine" in path]
@@ -117,12 +117,12 @@ def test_doctor_tells_an_open_state_folder_with_the_command_that_closes_it(place
     state = place / "state"
     state.mkdir(mode=0o755)
     (state / "old").write_text("from before")
-    [found] = [finding for finding in run("doctor", "--json").json if finding["name"] == "Who may look"]
+    [found] = [finding for finding in run("admin", "doctor", "--json").json if finding["name"] == "Who may look"]
     assert not found["ok"]
     assert found["message"] == f"{state} is open to every user of this machine."
     subprocess.run(["bash", "-c", found["todo"]], check=True)
     assert [path.stat().st_mode & 0o077 for path in (state, state / "old")] == [0, 0]
-    [found] = [finding for finding in run("doctor", "--json").json if finding["name"] == "Who may look"]
+    [found] = [finding for finding in run("admin", "doctor", "--json").json if finding["name"] == "Who may look"]
     assert found["ok"]
 
 
@@ -165,11 +165,11 @@ def test_a_backup_is_private_wherever_it_lies(place: Path, run: Run, monkeypatch
     monkeypatch.setenv("PLATFORM_LAKE", str(place / "lake"))
     monkeypatch.setenv("PLATFORM_LAKE_MODE", "755")
     fill(run)
-    assert run("backup", str(place / "backup")).code == 0
+    assert run("admin", "backup", str(place / "backup")).code == 0
     assert (place / "backup").stat().st_mode & 0o777 == 0o700
 
 
-LOOKING = [["status"], ["stale"], ["why", SILVER, "2017-01-02"], ["releases"], ["late", "list"]]
+LOOKING = [["status"], ["stale"], ["why", SILVER, "2017-01-02"], ["releases"], ["status", "late"]]
 
 
 @pytest.fixture
@@ -221,7 +221,7 @@ if os.geteuid() == 0:  # not skipped but left out: only root can mount a disk
         manifest = staged_manifest(lake, {TABLE: {day(0): [("a", 150)]}})
         publish(lake, manifest)
         harm(disk)
-        assert manifest.publication in run("releases").out
+        assert manifest.publication in run("status", "releases").out
 
     def test_who_finds_the_disk_full_is_not_told_that_nothing_was_changed(run: Run, disk: Path) -> None:
         """The ledger comes last: what it has no room for may be published."""
@@ -233,6 +233,6 @@ if os.geteuid() == 0:  # not skipped but left out: only root can mount a disk
         assert "no room left" in told.value.what
         assert "nothing was changed" not in str(told.value)
         assert "What was published stays" in told.value.todo
-        done = run("recover")
+        done = run("admin", "recover")
         assert done.code == 3
         assert "Free some disk space" in done.err

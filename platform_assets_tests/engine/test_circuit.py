@@ -166,7 +166,9 @@ def test_code_that_fails_before_a_row_is_read_opens_the_circuit_too_and_the_othe
 
     refreshed(1, "first")
     for name in ("second", "third"):
-        with pytest.raises(TransformError, match=r"a typo(?s:.*)no day of any.*`platform-assets breaker open TABLE"):
+        with pytest.raises(
+            TransformError, match=r"a typo(?s:.*)no day of any.*`platform-assets admin breaker TABLE --open"
+        ):
             refreshed(2, name, BREAKS)
     left = refreshed(2, "fourth", BREAKS)
     assert [reason.partition(" is open")[0] for reason in left.stopped] == ["the circuit of gold.tills"]

@@ -175,7 +175,7 @@ def test_a_halved_day_warns_and_an_empty_one_is_held_until_somebody_accepts_it(p
     assert (record.day, [(found.gate, found.found) for found in record.warnings]) == (day(17), [("volume", "5 rows")])
     assert warned is not None
     [command] = withdrawals([warned])
-    assert command.startswith("platform-assets withdraw transactions/2017-01-17/a.jsonl --reason ")
+    assert command.startswith("platform-assets undo transactions/2017-01-17/a.jsonl --reason ")
     [finding] = result.held[day(18)]
     assert finding.check == "volume"
     assert "too few rows: 0 rows" in finding.message
@@ -209,7 +209,7 @@ def test_a_held_day_counts_with_its_last_good_content_until_new_input_lifts_the_
         [held] = held_days(platform, platform.ledger.holds())
     assert (held.hold.day, held.shown.rows if held.shown else None) == (day(10), LINES)
     [command] = withdrawals([held])
-    assert command.startswith("platform-assets withdraw transactions/2017-01-17/voids.jsonl --reason ")
+    assert command.startswith("platform-assets undo transactions/2017-01-17/voids.jsonl --reason ")
     household = steps["gold.household_28d"]
     assert set(household.published) == {day(17)}
     [note] = household.notes[day(17)]

@@ -184,5 +184,5 @@ def test_rows_that_wait_are_listed_though_their_amounts_are_too_large_for_an_exa
     )
     [found] = added_up("raw.t", ds.dataset(rows), ["x", "y", "whole"])
     assert (found.rows, found.amounts["y"]) == (2, Decimal("0.30"))
-    assert found.amounts["whole"] == 2**64 - 2, "a whole number, as `release diff` sums it"
+    assert found.amounts["whole"] == 2**64 - 2, "a whole number, as `diff` sums it"
     assert found.amounts["x"] == pytest.approx(2 * huge)

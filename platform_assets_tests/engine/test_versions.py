@@ -70,7 +70,7 @@ def test_rivals_are_told_with_examples_and_a_contract_can_have_them_block(
     [finding] = step.checks[DAY].findings
     assert (finding.severity, step.published[DAY].figures["rivals"]) == ("warn", 2)
     assert finding.examples == ("item 1 (2017-01-02/a.jsonl)", "item 4 (2017-01-02/b.jsonl, 2017-01-02/c.jsonl)")
-    for command in (("status",), ("status", "--warnings"), ("why", "silver.stock", str(DAY))):
+    for command in (("status",), ("status", "warnings"), ("why", "silver.stock", str(DAY))):
         assert "2 keys with rivals" in run(*command).out
     lost = run("read", "superseded.stock", "--format", "json", "--columns", "item,amount,_superseded_by").out
     assert [line for line in lost.splitlines() if '"item": 4' in line] == [

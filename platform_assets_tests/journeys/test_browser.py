@@ -143,7 +143,7 @@ def test_a_held_day_is_red_on_every_page_of_its_table_and_a_chart_stands_in_plac
         picture(page, "7-the-held-day-itself")
         page.goto(f"{asset}?view=checks&checkDetail=contract")
         expect(page.get_by_text("1 row without coldest, which may not be null").first).to_be_visible(timeout=30_000)
-        expect(page.get_by_text(f"platform-assets withdraw readings/{last}/bad.jsonl").first).to_be_visible()
+        expect(page.get_by_text(f"platform-assets undo readings/{last}/bad.jsonl").first).to_be_visible()
         picture(page, "7-its-check")
         page.get_by_role("tab", name="Partitions").last.click()
         expect(page.get_by_text("Failed (1)").first).to_be_visible(timeout=30_000)
@@ -157,7 +157,7 @@ def test_a_held_day_is_red_on_every_page_of_its_table_and_a_chart_stands_in_plac
         expect(page.get_by_text("50% filled (1 failed)").first).to_be_visible(timeout=30_000)
         picture(page, "7-the-graph")
         page.goto(f"{server.url}/runs/{run.run_id}")
-        expect(page.get_by_text(f"platform-assets withdraw readings/{last}/bad.jsonl").first).to_be_visible()
+        expect(page.get_by_text(f"platform-assets undo readings/{last}/bad.jsonl").first).to_be_visible()
         picture(page, "7-the-run")
 
 

@@ -78,7 +78,7 @@ def test_an_approval_killed_anywhere_and_repeated_takes_every_row_once(story: Hi
 @pytest.mark.timeout(600)
 def test_what_waits_is_listed_refused_and_a_delivery_withdrawn(run: Run, story: History) -> None:
     """The withdrawal is a process with a Spark of its own."""
-    shown = command("late", "list")
+    shown = command("status", "late")
     assert shown.returncode == 0, shown.stderr
     assert LATE in shown.stdout
     assert "1,234.50" in shown.stdout
@@ -86,11 +86,11 @@ def test_what_waits_is_listed_refused_and_a_delivery_withdrawn(run: Run, story: 
     assert not {"dagster", "pyspark", "py4j"} & set(shown.stderr.split())
     assert "2 rows wait for a decision" in run("status").out
 
-    refused = run("late", "refuse", "--table", "raw.transactions", "--days", "2017-01-02", *REASON)
+    refused = run("late", "refuse", "raw.transactions", "--days", "2017-01-02", *REASON)
     assert refused.code == 0, refused.err
-    [left] = run("late", "list", "raw.transactions", "--json").json
+    [left] = run("status", "late", "raw.transactions", "--json").json
     assert (left["day"], left["days_late"], left["rows"]) == ("2017-01-03", 97, 1)
-    assert "refused by Zoë: the till was offline" in run("late", "list", "--all").out
+    assert "refused by Zoë: the till was offline" in run("status", "late", "--all").out
 
     gone = command("withdraw", "transactions/2017-01-02/sold.jsonl", "--reason", "wrong store")
     assert gone.returncode == 0, gone.stderr

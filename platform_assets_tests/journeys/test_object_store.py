@@ -56,7 +56,7 @@ def test_a_lake_in_a_bucket_holds_what_one_on_a_disk_does(
     }
     monkeypatch.setenv("PLATFORM_LAKE", bucket)
 
-    looked = run("doctor")
+    looked = run("admin", "doctor")
     assert f"{bucket}: conditional writes" in looked.out
 
     deliver(landings, "products", DAYS[0], "p.jsonl", [product(n, DAYS[0], "MEAT") for n in (1, 2)])
@@ -78,19 +78,19 @@ def test_a_lake_in_a_bucket_holds_what_one_on_a_disk_does(
     changed = {table: {day for day in days if days[day] != first[table][day]} for table, days in second.items()}
     assert changed["silver.transactions"] == {DAYS[1]}
 
-    newest = run("releases", "--json").json[0]
+    newest = run("status", "releases", "--json").json[0]
     undone = run("rollback", newest["publication"], "--reason", "the old figures", "--by", "zoe")
     assert undone.code == 0, undone.err
     rows = run("read", "silver.transactions", "--days", DAYS[1], "--format", "csv")
     assert "99.00" not in rows.out
     assert "99.00" in run("read", "silver.transactions", "--release", str(newest["release"]), "--format", "csv").out
 
-    proved = run_apart("verify", "gold.daily_sales", "--days", DAYS[0])
+    proved = run_apart("admin", "verify", "gold.daily_sales", "--days", DAYS[0])
     assert proved.code == 0, proved.err
-    audited = run("audit", "verify", "--read-all")
+    audited = run("admin", "audit", "--read-all")
     assert audited.code in (0, 1), audited.err
     assert "damaged" not in audited.out
-    copied = run("backup", str(tmp_path / "backup"))
+    copied = run("admin", "backup", str(tmp_path / "backup"))
     assert copied.code == 0, copied.err
 
     left = [path for path in located(bucket).files() if "__magic" in path or "_temporary" in path]

@@ -51,29 +51,29 @@ def test_a_plan_goes_on_after_every_kill(
     world = lakes.copy(state, six_days)
     before = world.digests()
     file = str(tmp_path / "plan.yaml")
-    tables = ("--table", "silver.transactions", "--table", "gold.daily_sales")
+    tables = ("silver.transactions", "gold.daily_sales")
     said = (*tables, "--reason", "all", "--by", "Zoë", "--out", file)
-    written = run("plan", "new", "again", *said, "--days", "2017-01-02..2017-01-05")
+    written = run("backfill", "new", "again", *said, "--days", "2017-01-02..2017-01-05")
     assert written.code == 0, written.err
-    assert run("plan", "new", "again", *said, "--stale").code == 2
-    explained = run("plan", "explain", file, "--json").json
+    assert run("backfill", "new", "again", *said, "--stale").code == 2
+    explained = run("backfill", "explain", file, "--json").json
     assert [step["share"] for step in explained["rollout"]] == [10, 100]
     for point in DEATHS:
-        dead = run_apart("plan", "apply", file, **{VARIABLE: point})
+        dead = run_apart("backfill", "apply", file, **{VARIABLE: point})
         assert dead.code == -signal.SIGKILL, (point, dead.out, dead.err)
         assert world.digests() == before, "all that it makes is as it was"
-    done = run_apart("plan", "apply", file, "--json")
+    done = run_apart("backfill", "apply", file, "--json")
     assert (done.code, done.json["state"], done.json["hash"]) == (0, "published", explained["hash"]), done.err
     assert [event["what"] for event in done.json["events"]].count("100 % staged, gates passed") == 1
-    assert run("stage", "list", "--json").json == []
-    planned = [row for row in run("plan", "history", "--json").json if row["plan"] == "again"]
+    assert run("status", "stages", "--json").json == []
+    planned = [row for row in run("status", "recomputed", "--json").json if row["plan"] == "again"]
     assert len(planned) == 1, (planned, done.json["events"])
-    report = run("plan", "report", "again")
+    report = run("backfill", "report", "again")
     assert "# Plan again: published" in report.out
     assert "| gold.daily_sales | 2017-01-05 |" in report.out
     undone = run("plan", "rollback", "again", "--reason", "no need", "--by", "Zoë")
     assert undone.code == 0, undone.err
     assert "One new row in what such a day is made from ends the rollback" in undone.out
     assert run("plan", "rollback", "again", "--reason", "no need", "--by", "Zoë").code == 3
-    assert re.match(r"again published in release \d+ and rolled back:", run("plan", "status").out)
+    assert re.match(r"again published in release \d+ and rolled back:", run("status", "backfills").out)
     assert world.digests() == before

@@ -112,28 +112,28 @@ def test_the_guide_holds(shop: World, tmp_path: Path) -> None:
         assert shown("gold.week") == {day: of_week(day, 2) for day in DAYS}
 
     write_code(home, blocks("python")[1])
-    assert "code" in do("stale", 1).out
-    do("plan new discount")
+    assert "code" in do("status stale", 1).out
+    do("backfill new discount")
     file = tmp_path / "plans" / "discount.yaml"
     file.write_text(f"{file.read_text()}\n{blocks('yaml')[0]}")
-    explained = do("plan explain").out
+    explained = do("backfill explain").out
     assert "| 10 % | gold.tills 9, gold.week 9 |" in explained
     assert "Needs 1 approval, because it computes 180 days of tables" in explained
-    assert run_apart("plan", "apply", "plans/discount.yaml").code == REFUSED, "nobody approved it"
-    do("plan approve")
-    stopped = do("plan apply", STOPPED)
+    assert run_apart("backfill", "apply", "plans/discount.yaml").code == REFUSED, "nobody approved it"
+    do("backfill approve")
+    stopped = do("backfill apply", STOPPED)
     assert "at 10 % 1 gate of the plan failed: gold.tills: sum of paid" in " ".join(stopped.err.split())
-    assert "stopped at 0 %" in do("plan status").out
+    assert "stopped at 0 %" in do("status backfills").out
     assert f"{expected(FIRST, 2)[1]:.2f}" in do("read").out
     with importable(home):
         assert shop.digests() == before, "readers see nothing of it"
 
     write_code(home, blocks("python")[2])
-    assert run_apart("plan", "apply", "plans/discount.yaml").code == REFUSED, "nobody approved the other code"
-    do("plan explain")
+    assert run_apart("backfill", "apply", "plans/discount.yaml").code == REFUSED, "nobody approved the other code"
+    do("backfill explain")
     assert len(set(hashes)) == 3
-    do("plan approve")
-    done = do("plan apply").out
+    do("backfill approve")
+    done = do("backfill apply").out
     for share in (10, 50, 100):
         assert f"{share} %: gold.tills: sum of paid" in done
     assert "8 days computed once more and equal" in done
@@ -142,18 +142,18 @@ def test_the_guide_holds(shop: World, tmp_path: Path) -> None:
         assert shown("gold.week") == {day: of_week(day) for day in DAYS}
         after = shop.digests()
 
-    do("plan report")
-    assert "180 days computed once more and equal" in do("plan replay").out
-    assert "was applied before: published in release" in do("plan explain", 1).out
-    do("plan rollback")
+    do("backfill report")
+    assert "180 days computed once more and equal" in do("admin verify").out
+    assert "was applied before: published in release" in do("backfill explain", 1).out
+    do("undo")
     with importable(home):
         assert shop.digests() == before
     (tmp_path / "plans" / "discount-2.yaml").write_text(file.read_text().replace("name: discount", "name: discount-2"))
-    again = do("plan explain").out
+    again = do("backfill explain").out
     assert "were put back by a person" in again
     assert "About 360 rows" in again, "days that were put back took no time, and are priced all the same"
-    do("plan approve")
-    do("plan apply")
+    do("backfill approve")
+    do("backfill apply")
     with importable(home):
         assert shop.digests() == after
     assert next(typed, None) is None, "the guide has more commands than were run"

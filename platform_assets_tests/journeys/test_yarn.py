@@ -283,7 +283,7 @@ def test_functions_in_python_run_there_as_one_by_which_rows_of_a_person_are_eras
 ) -> None:
     place = {"PLATFORM_STATE": str(tmp_path / "alone"), "PLATFORM_LAKE": str(tmp_path / "alone" / "lake")}
     asked = ("raw.sales", "--key", f"till={TILLS - 1}", "--reason", "asked for", "--by", "zoe", "--yes")
-    erased = run_apart("erase", *asked, **{**there, **place})
+    erased = run_apart("admin", "erase", *asked, **{**there, **place})
     assert erased.code == 0, erased.err
     left = digests_of(place["PLATFORM_LAKE"])["raw.sales"]
     assert [digest.partition("-")[0] for digest in left.values()] == [str(TILLS - 1)] * len(DAYS)

@@ -78,7 +78,7 @@ def test_one_refused_record_leaves_nothing_of_its_transaction(ledger: Ledger) ->
 
 def test_two_publications_of_one_release_are_refused(ledger: Ledger) -> None:
     ledger.record(simple(1, 0))
-    with pytest.raises(LedgerError, match="ledger rebuild"):
+    with pytest.raises(LedgerError, match="ledger --rebuild"):
         ledger.record(publication_record(1, name="another"))
 
 

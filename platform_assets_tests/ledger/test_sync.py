@@ -143,7 +143,7 @@ def test_a_ledger_that_knows_what_the_lake_has_not_is_refused_and_follows_only_i
         sync(releases.lake, ledger)
     assert says in caught.value.what
     assert todo in caught.value.todo
-    assert "ledger rebuild" in caught.value.todo
+    assert "ledger --rebuild" in caught.value.todo
     assert _everything(ledger) == before
 
     done = rebuild(releases.lake, ledger)

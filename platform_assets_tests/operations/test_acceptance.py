@@ -135,7 +135,7 @@ def test_what_is_printed_of_many_days_names_each_of_them_and_each_command_once()
     said = " ".join(printed.get().split())
     assert f"held {TABLE}, 4 days: 2017-01-01..2017-01-03,2017-01-05; each for the like of 2017-01-01, since" in said
     assert f"held {TABLE}, 3 days: 2017-01-10..2017-01-12; each for the like of 2017-01-10, since" in said
-    assert said.count("platform-assets withdraw") == 1
+    assert said.count("platform-assets undo") == 1
     assert "sales/2017-02-01/a" in said
 
 
@@ -159,5 +159,5 @@ def test_whoever_sees_a_day_held_that_may_be_right_is_told_how_it_is_accepted() 
     assert f"{accept} {TABLE} --days 2017-01-01 --reason … --by …` publishes it." in said_of([held(1)])
     assert f"{accept} TABLE --days DAY" in said_of([held(1), held(2)])
     stopped = said_of([replace(held(1), is_stopped=True)])
-    assert (accept in stopped, f"`platform-assets breaker show {TABLE}`" in stopped) == (False, True)
+    assert (accept in stopped, f"`platform-assets status circuits {TABLE}`" in stopped) == (False, True)
     assert "accept" not in said_of([held(1, tied_to=2)]), "what conservation found cannot be true"

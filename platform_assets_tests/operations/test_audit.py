@@ -182,7 +182,7 @@ DAMAGES = {
         lambda lake: write_deltalake(str(lake.table_path(SALES)), rows_of({day(0): [("f", 6)]}), mode="append"),
         "logs",
         "was not made by a publication but by WRITE of delta-rs",
-        "audit put-back silver.sales",
+        "undo foreign:silver.sales",
     ),
 }
 
@@ -375,7 +375,7 @@ def test_readers_of_a_damaged_file_are_told_which_and_others_read_on(sales: Lake
     file = data_files(sales)[3]
     whole = date.fromisoformat(data_files(sales)[0].parent.name.partition("=")[2])
     how(file)
-    with pytest.raises(DamagedTableError, match=f"{file.parent.name}/{file.name}(?s:.*)audit verify"):
+    with pytest.raises(DamagedTableError, match=f"{file.parent.name}/{file.name}(?s:.*)admin audit"):
         read_arrow(sales, TABLE)
     with pytest.raises(DamagedTableError, match=file.name):
         list(row_batches(located(file), 10))

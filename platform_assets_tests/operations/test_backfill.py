@@ -104,7 +104,7 @@ def test_a_plan_that_is_paused_goes_on_without_computing_again(shop: Shop) -> No
         assert stopped.state == "paused"
         assert staged is not None
         assert stopped.bytes == sum(day.bytes for day in staged.staged.of("gold.tills").values()) > 0
-        with pytest.raises(StoppedError, match="plan resume discount"):
+        with pytest.raises(StoppedError, match="backfill resume discount"):
             shop.apply(platform, plan())
         unpause(platform.lake, "discount")
         computed.clear()
@@ -206,7 +206,7 @@ def test_a_plan_whose_stage_is_gone_computes_all_of_it_and_one_that_died_before_
         refresh_stage(platform, lambda: shop.world.spark, Author("x", "y", "a stranger"), STAGE, request=request)
         with pytest.raises(BackfillError, match=f"The stage {STAGE} is there already") as caught:
             shop.apply(platform, plan())
-        assert f"stage drop {STAGE}" in caught.value.todo
+        assert f"undo stage:{STAGE}" in caught.value.todo
         drop_stage(platform, STAGE)
         with pytest.raises(StoppedError, match="paused"):
             shop.apply(platform, plan(), report=paused_at(platform, 25))

@@ -150,12 +150,12 @@ def test_a_backup_that_is_put_back_beside_a_plan_has_none_of_it_and_the_plan_beg
     with shop.on() as platform:
         approve(platform, file, explain(platform, file).hash, BOB)
         paused(shop, platform, file, 25)
-        assert run("backup", folder).code == 0
+        assert run("admin", "backup", folder).code == 0
     shop.world.settings.state.rename(tmp_path / "aside")
     with importable(shop.home):
-        assert run("restore", folder).code == 0
-        assert run("audit", "verify", "--all").code == 0
-        assert "No plan was applied yet" in run("plan", "status").out
+        assert run("admin", "restore", folder).code == 0
+        assert run("admin", "audit", "--all").code == 0
+        assert "No plan was applied yet" in run("status", "backfills").out
     with shop.on() as platform:
         assert (backfill_names(platform.lake), stage_names(platform.lake)) == ((), ())
         assert shop.apply(platform, file).state == "published", "the approval is in the ledger that was put back"

@@ -105,7 +105,7 @@ def test_what_cannot_be_read_is_named_and_its_plan_is_in_the_way_of_the_days_tha
     assert in_the_way == ["The plan other comes to 1 day of the same tables."] * blocks
     damaged = [obstacle for obstacle in obstacles[False] if obstacle.what.endswith(UNKNOWN)]
     assert len(damaged) == len(torn)
-    assert all("stage drop" in obstacle.todo or "plan cancel" in obstacle.todo for obstacle in damaged)
+    assert all("undo stage:" in obstacle.todo or "undo backfill:" in obstacle.todo for obstacle in damaged)
 
 
 Refused = Callable[[Platform, str], object]
@@ -161,11 +161,11 @@ def torn_stage(platform: Platform, name: str) -> None:
 def test_what_a_stage_is_refused_for_says_how_it_is_given_up(two_stages: Platform, refuses: Refused) -> None:
     with pytest.raises(PlatformError) as of_a_person:
         refuses(two_stages, "try")
-    assert "`platform-assets stage drop try`" in of_a_person.value.todo
+    assert "`platform-assets undo stage:try`" in of_a_person.value.todo
     with pytest.raises(PlatformError) as of_a_plan:
         refuses(two_stages, "plan-mend")
-    assert "`platform-assets plan cancel mend`" in of_a_plan.value.todo
-    assert all(command not in of_a_plan.value.todo for command in ("stage drop", "refresh --stage"))
+    assert "`platform-assets undo backfill:mend`" in of_a_plan.value.todo
+    assert all(command not in of_a_plan.value.todo for command in ("undo stage:", "refresh --stage"))
     assert cancel(two_stages, "mend", Author("", "as it was told", "bob")).state == "cancelled"
     assert not (two_stages.lake.open_stages_path / "plan-mend.json").exists()
 
@@ -181,4 +181,6 @@ def test_a_deletion_that_a_stage_is_in_the_way_of_names_it_and_what_ends_it(tmp_
         found = usage(two_stages.lake, none, lambda: [one.release for one in open_stages(two_stages.lake)])
         with pytest.raises(StillNeededError, match="which lies under the open stage plan-mend, needs 1") as caught:
             deletions_asked_for(two_stages.lake, found, made, none, none)
-        assert "End its plan first: `platform-assets plan apply FILE`, or `plan cancel mend`." in caught.value.todo
+        assert (
+            "End its plan first: `platform-assets backfill apply FILE`, or `undo backfill:mend`." in caught.value.todo
+        )

@@ -95,7 +95,7 @@ def test_what_a_person_puts_back_while_it_is_computed_again_is_not_brought_forwa
     once_at(monkeypatch, stage_module, "stage.before_publish", wrong_and_put_back)
     with pytest.raises(StoppedError, match=f"Zoë put 1 day of {SILVER} back since it began") as error:
         apply(platform, no_session, plan(), AUTHOR)
-    assert "plan cancel mend" in error.value.todo
+    assert "undo backfill:mend" in error.value.todo
     assert digest(platform) == "0-2-0-0-0"
 
 
@@ -115,7 +115,7 @@ def test_a_plan_whose_process_died_after_it_was_published_is_rolled_back_as_canc
     author = Author("", "no need", "bob")
     with pytest.raises(BackfillError, match="cannot be cancelled") as refused:
         cancel(platform, "mend", author)
-    assert "plan rollback mend" in refused.value.todo
+    assert "undo backfill:mend" in refused.value.todo
     record, _ = roll_back(platform, "mend", author)
     assert (record.state, record.published_days, digest(platform)) == ("rolled back", 1, "0-2-0-0-0")
 
@@ -162,7 +162,7 @@ def test_a_stage_is_not_published_with_days_that_are_protected_since(platform: P
     with pytest.raises(ProtectedDaysError) as error:
         publish_stage(protecting, no_session, AUTHOR, "trial")
     assert f"The stage trial holds 1 day of {SILVER} that is protected by now ({DAY}): the books" in error.value.what
-    assert "stage drop trial" in error.value.todo
+    assert "undo stage:trial" in error.value.todo
     assert "override_protected" in error.value.todo
     assert platform.current_release() == before
     assert publish_stage(platform, no_session, AUTHOR, "trial").release, "while none of them was protected"
@@ -210,7 +210,7 @@ def test_days_that_the_calendar_has_no_more_are_not_published_nor_left_out_silen
     with open_platform(shorter) as cut:
         said = stopped(cut, file)
         assert f"1 day of {SILVER} lies outside the calendar by now ({DAYS[8]})" in said.what
-        assert "plan cancel mend" in said.todo
+        assert "undo backfill:mend" in said.todo
         stage(cut, "plan-mend", {SILVER: {DAY: ()}})
         assert apply(cut, no_session, plan(), AUTHOR).published_days == 1, "the file leaves it out"
 
@@ -261,7 +261,7 @@ def test_a_plan_that_has_computed_all_of_its_days_waits_for_no_budget_and_no_hou
     assert any("It waits for more of a budget" in one for one in waits_for(platform, record))
     done = record.model_copy(update={"done": 1})
     write_record(platform.lake, done)
-    assert waits_for(platform, done) == ("No process applies it now: `platform-assets plan apply FILE` goes on.",)
+    assert waits_for(platform, done) == ("No process applies it now: `platform-assets backfill apply FILE` goes on.",)
     assert apply(platform, no_session, file, AUTHOR).state == "published"
 
 
@@ -275,7 +275,7 @@ def test_a_plan_of_which_nothing_is_staged_any_more_says_that_there_is_nothing_t
     stage(platform, "plan-mend", {})
     with pytest.raises(StoppedError, match="there is nothing to publish") as error:
         apply(platform, no_session, file, AUTHOR)
-    assert "plan cancel mend" in error.value.todo
+    assert "undo backfill:mend" in error.value.todo
 
 
 @pytest.fixture
@@ -314,7 +314,7 @@ def test_a_day_that_reads_what_is_gone_since_is_named_and_nothing_is_published_w
     said = stopped_over_gold(silver_to_come)
     assert f"1 day of {GOLD} cannot be computed any more ({DAYS[0]})" in said.what
     assert f"{SILVER} on {DAYS[0]} is not there" in said.what
-    assert "plan cancel mend" in said.todo
+    assert "undo backfill:mend" in said.todo
 
 
 def test_a_staged_day_that_reads_what_is_gone_since_keeps_the_others_from_being_published(

@@ -105,7 +105,7 @@ def test_a_plan_that_was_applied_says_so_when_it_is_explained_and_is_not_approve
     assert "another name" in over.todo
     page = page_of("mend", backfill_report(explain(platform, file)).parts)
     assert "neither approved nor applied" in page
-    assert "plan apply FILE</code>" not in page
+    assert "backfill apply FILE</code>" not in page
     with pytest.raises(PlatformError, match="cannot begin: name: The plan mend was applied before"):
         approve(platform, file, explain(platform, file).hash, BOB)
     roll_back(platform, "mend", BOB)

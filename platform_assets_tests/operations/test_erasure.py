@@ -400,13 +400,13 @@ def untouched(installed: Visits, said: Said, code: int) -> str:
 
 
 def test_a_dry_run_shows_tables_days_rows_and_what_stays(run: Run, installed: Visits) -> None:
-    run("release", "pin", "1", "--reason", "the quarter")
-    shown = run("erase", "raw.visits", *KEY, "--dry-run", "--json").json
+    run("admin", "pin", "1", "--reason", "the quarter")
+    shown = run("admin", "erase", "raw.visits", *KEY, "--dry-run", "--json").json
     assert shown["dry_run"]
     assert shown["rows"]["raw.visits"] == {"2017-01-01": 2, "2017-01-02": 3}
     assert shown["rows"]["refused.visits"] == {"2017-01-03": 2}
     assert (shown["before"], shown["pins"], shown["older"]) == (shown["before"], [1], {})
-    told = untouched(installed, run("erase", "silver.visits", *KEY, "--dry-run"), 0)
+    told = untouched(installed, run("admin", "erase", "silver.visits", *KEY, "--dry-run"), 0)
     assert "Looked into raw.visits, late.visits, refused.visits, silver.visits, quarantine.visits, gold" in told
     assert "could not be read any more, pinned ones (1) among them. Nothing was changed" in told
     assert "logs and manifests of raw.visits: the value is the smallest or greatest of" in told
@@ -433,8 +433,8 @@ def test_what_cannot_be_erased_is_told_without_the_value(run: Run, installed: Vi
         (("raw.visits", *KEY, "--lift", *WHY), 3, "Nothing with this key was erased from raw.visits"),
     )
     for args, code, says in cases:
-        assert says in untouched(installed, run("erase", *args), code), args
-    named = run("erase", "raw.visits", *KEY, "--reason", f"for {WHO}.", "--by", "zoe", "--yes")
+        assert says in untouched(installed, run("admin", "erase", *args), code), args
+    named = run("admin", "erase", "raw.visits", *KEY, "--reason", f"for {WHO}.", "--by", "zoe", "--yes")
     assert "The reason names the value" in untouched(installed, named, 3)
 
 
@@ -450,25 +450,25 @@ def erase_apart(*args: str, failpoint: str = "") -> CompletedProcess[str]:
 def test_a_person_is_erased_by_commands_alone_though_one_is_killed(run: Run, installed: Visits, tmp_path: Path) -> None:
     """Three processes, each with a Spark of its own: one is killed."""
     lake, backup = Lake.at(installed.world.settings.lake), str(tmp_path / "backup")
-    assert run("backup", backup).code == 0
+    assert run("admin", "backup", backup).code == 0
     dead = erase_apart("--yes", failpoint="publish.after_table:2")
     assert dead.returncode == -signal.SIGKILL, dead.stderr
-    assert run("recover").code == 0
+    assert run("admin", "recover").code == 0
     done = erase_apart("--yes", "--json")
     assert done.returncode == 0, done.stderr
     shown = json.loads(done.stdout)
     assert (shown["remembered"], shown["left"], shown["not_refreshed"]) == (True, {}, {})
     assert str(WHO) not in done.stdout + done.stderr + dead.stdout + dead.stderr
     assert files_with(lake) == set()
-    assert run("audit", "verify", "--all", "--read-all").code == 0
-    [made] = [each for each in run("releases", "--json").json if each["kind"] == "erasure"]
+    assert run("admin", "audit", "--all", "--read-all").code == 0
+    [made] = [each for each in run("status", "releases", "--json").json if each["kind"] == "erasure"]
     assert (made["who"], made["why"]) == ("Zoë", "request 17")
-    assert "erasure" in run("audit", "show", "silver.visits", "2017-01-02").out
+    assert "erasure" in run("why", "--history", "silver.visits", "2017-01-02").out
     old = run("read", "silver.visits", "--release", "1")
     assert (old.code, "rows that it may show were erased for good" in " ".join(old.err.split())) == (3, True)
-    assert run("backup", backup, "--keep", "1").code == 0
+    assert run("admin", "backup", backup, "--keep", "1").code == 0
     assert files_with(Lake.at(f"{backup}/lake")) == set()
     again = erase_apart("--yes")
     assert (again.returncode, "was erased before" in again.stdout) == (0, True), again.stderr
-    assert run("erase", "raw.visits", *KEY, *WHY, "--lift").code == 0
+    assert run("admin", "erase", "raw.visits", *KEY, *WHY, "--lift").code == 0
     assert run("status").code in (0, 1)

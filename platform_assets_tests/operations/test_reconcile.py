@@ -255,19 +255,19 @@ def test_the_command_names_days_figures_and_keys(
         monkeypatch.setenv(f"PLATFORM_{name}", str(value))
     with world.open() as platform:
         now, rows = platform.current_release().number, pl.DataFrame(read_arrow(platform.lake, GOLD))
-    assert (same := run("reconcile", GOLD, f"{GOLD}@{now}")).code == 0
+    assert (same := run("diff", GOLD, f"{GOLD}@{now}")).code == 0
     assert "they agree" in same.out
 
     rows.with_columns(units=pl.col("units") + (pl.col("event_date").cast(pl.String) == DAYS[1])).write_csv(
         copy := tmp_path / "copy.csv"
     )
     page = tmp_path / "page.html"
-    told = run("reconcile", GOLD, str(copy), "--drill", "--html", str(page))
+    told = run("diff", GOLD, str(copy), "--drill", "--html", str(page))
     assert told.code == 1
     assert f"different {DAYS[1]}: store_id 7, department MEAT: units 5, not 6 (-1)" in told.out
     assert [DAYS[1], "different", "units", "5", "6", "-1"] in [line.split() for line in told.out.splitlines()]
     assert "units 5, not 6 (-1)" in page.read_text()
-    found = run("reconcile", GOLD, str(copy), "--tolerance", "1", "--json")
+    found = run("diff", GOLD, str(copy), "--tolerance", "1", "--json")
     assert (found.code, found.json["agree"], found.json["differing"][0]["outcome"]) == (0, True, "within tolerance")
-    refused = run("reconcile", GOLD, str(copy), "--by", "shop", "--json")
+    refused = run("diff", GOLD, str(copy), "--by", "shop", "--json")
     assert (refused.code, "'shop', to compare by, is no column in" in refused.err) == (2, True)

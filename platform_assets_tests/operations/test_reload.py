@@ -134,7 +134,7 @@ def test_after_a_reload_all_is_as_with_a_fresh_installation(sensors: Sensors, pr
     """Four refreshes, two of them of installations that other tests begin with: two contracts in two installations."""
     fresh = Sensors(prepared(loaded_rightly))
     wrong, lake = sensors.digests(), Lake.at(sensors.world.settings.lake)
-    with sensors.open() as platform, pytest.raises(ContractError, match=r"platform-assets reload raw\.readings"):
+    with sensors.open() as platform, pytest.raises(ContractError, match=r"platform-assets admin reload raw\.readings"):
         ingest(platform, lambda: sensors.world.spark, platform.catalogue[RAW], AUTHOR)
     with sensors.open() as platform:
         dry = planned_reload(platform, RAW)

@@ -172,7 +172,7 @@ def test_a_late_row_that_moves_away_from_a_day_put_back_until_lifted_waits_with_
         refused = recompute_step(
             platform, lambda: world.spark, Step(SILVER, (date(2017, 1, 2),)), Author("ui", "asked"), force=True
         )
-        assert "new input or code: `platform-assets rollback --lift" in refused.held[date(2017, 1, 2)][0].message
+        assert "new input or code: `platform-assets undo rollback:" in refused.held[date(2017, 1, 2)][0].message
         for table in (SILVER, GOLD):
             lift_rollbacks(platform, table, None, Author("lift", "it was right"))
     published = run(world, "next")

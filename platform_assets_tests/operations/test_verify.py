@@ -238,15 +238,15 @@ def test_the_command_says_what_differs_and_ends_accordingly(
     for name, value in {"DOMAINS": DOMAIN, "CALENDAR_LAST": day(DAYS), "TODAY": day(DAYS)}.items():
         monkeypatch.setenv(f"PLATFORM_{name}", str(value))
     world = lakes.copy(state, six_days)
-    said = run("verify", "--sample", "1", "--seed", "7")
+    said = run("admin", "verify", "--sample", "1", "--seed", "7")
     assert said.code == 0
     assert "Drawn by --seed 7." in said.out
     tamper(file_of(world, GOLD, 5), "warmest", Decimal("99.00"))
-    said = run("verify", GOLD, "--days", "2017-01-04..2017-01-05")
+    said = run("admin", "verify", GOLD, "--days", "2017-01-04..2017-01-05")
     assert said.code == 1
     assert f"different {GOLD} 2017-01-05: its files hold other rows than were published" in said.out
     assert "sensor north: differs in warmest" in said.out
-    said = run("verify", GOLD, "--days", "2017-01-05", "--json")
+    said = run("admin", "verify", GOLD, "--days", "2017-01-05", "--json")
     assert said.code == 1
     [table] = said.json["tables"]
     assert (table["table"], table["equal"], table["different"], table["not_verifiable"]) == (GOLD, 0, 1, 0)

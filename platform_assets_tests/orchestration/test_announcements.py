@@ -73,7 +73,7 @@ def lift(world: World, *holds: Hold) -> None:
 
 
 def make_due(world: World) -> None:
-    """Have all that waits tried at once, as by `outbox retry`."""
+    """Have all that waits tried at once, as by `admin outbox --retry`."""
     with world.open() as platform:
         platform.ledger.outbox.retry(platform.ledger.outbox.messages(["waiting"]), datetime.now(UTC))
 
@@ -227,7 +227,7 @@ def test_who_may_be_to_blame_is_named_however_long_the_reasons_are() -> None:
     details = {(SILVER, each.day): HeldDay(each, NOW, None, None, (arrival,)) for each in held}
     [message] = announcements(Present(held, details=details, ui_url=UI), Announced())
     [command] = message.payload["withdraw"]
-    assert command.startswith("platform-assets withdraw 'readings/2017-01-03/r 1.csv' --reason ")
+    assert command.startswith("platform-assets undo 'readings/2017-01-03/r 1.csv' --reason ")
     assert message.text.count(command) == 1
     assert len(message.text) <= 2002
     assert message.payload["days"][0]["new_arrivals"] == ["readings/2017-01-03/r 1.csv"]

@@ -165,7 +165,7 @@ def test_a_backfill_of_everything_publishes_the_good_days_and_says_why_not_the_o
     assert told[3] == NEW_SINCE
     arrivals = (f"transactions/{BROKEN}/voids.jsonl", f"transactions/{BROKEN}/t.jsonl")
     assert [line.split(" --reason")[0] for line in told[4:6]] == [
-        f"platform-assets withdraw {arrival}" for arrival in arrivals
+        f"platform-assets undo {arrival}" for arrival in arrivals
     ]
     shop.check_that_the_failing_days_are_red(*arrivals)
     assert published(shop.world, shop.run)[SILVER] == {19}
@@ -199,7 +199,7 @@ def test_late_data_that_fails_again_gets_no_further(shop: Shop) -> None:
     shop.check_that_nothing_failing_is_visible()
     again = (f"transactions/{BROKEN}/voids-again.jsonl", f"transactions/{BROKEN}/t-again.jsonl")
     shop.check_that_the_failing_days_are_red(*again)
-    assert all(f"platform-assets withdraw {arrival} " in told for arrival in again)
+    assert all(f"platform-assets undo {arrival} " in told for arrival in again)
     for table in GOLD:
         assert {day.day for day in shop.world.digests()[table]} == set(range(1, 20)), "all others are there"
     assert idle(shop.daemon), "held days are left alone until they change"

@@ -130,8 +130,8 @@ def page(instance: dg.DagsterInstance, run_id: str, step: str, name: str) -> str
 
 
 def test_a_plan_is_explained_on_the_page_of_a_run(run: Run, folder: Path, instance: dg.DagsterInstance) -> None:
-    said = ("--table", GOLD, "--days", f"{DAYS[0]}..{DAYS[2]}", "--reason", "taken twice", "--by", "ada")
-    assert run("plan", "new", "discount", *said).code == 0
+    said = (GOLD, "--days", f"{DAYS[0]}..{DAYS[2]}", "--reason", "taken twice", "--by", "ada")
+    assert run("backfill", "new", "discount", *said).code == 0
     assert (folder / "discount.yaml").is_file()
     found = launch(instance, "plan_explain", plan="discount")
     assert found.success
@@ -203,7 +203,7 @@ def test_a_plan_stops_at_a_gate_goes_on_and_is_shown(
     days = {"range": f"{FIRST}..{LAST}"}
     new_plan(plan(tables=["gold.tills"], days=days, gates=[gate]), tmp_path / "plans" / "discount.yaml")
     new_plan(plan(name="second", tables=["gold.tills"], days=days), tmp_path / "plans" / "second.yaml")
-    unplanned = run("plan", "history", "--json").json[0]
+    unplanned = run("status", "recomputed", "--json").json[0]
     assert (unplanned["plan"], unplanned["run"]) == (None, instance.get_runs()[0].run_id)
     before = four_days.digests()
 
@@ -239,12 +239,12 @@ def test_a_plan_stops_at_a_gate_goes_on_and_is_shown(
     kept = page(instance, done.run_id, "prove", "record")
     assert "# Plan discount: published" in kept
     assert "2 days computed once more and equal" in kept
-    assert done.run_id in run("plan", "status", "discount").out
+    assert done.run_id in run("status", "backfills", "discount").out
     seconds, events = record.seconds, record.events
     assert tried_again(instance, dg.ReexecutionOptions(done.run_id))
     record = recorded(four_days)
     assert (record.seconds, record.events) == (seconds, events), "it is shown again, and neither computed nor proved"
-    planned, unplanned = run("plan", "history", "--json").json[:2]
+    planned, unplanned = run("status", "recomputed", "--json").json[:2]
     assert (planned["plan"], unplanned["plan"]) == ("discount", None)
     assert "was applied before: published in release" in failure(launch(instance, "plan_apply", plan="discount"))[1]
 

@@ -143,7 +143,7 @@ def test_a_day_that_the_job_refresh_holds_is_failed_by_that_very_run_and_green_o
     assert "1 row without coldest, which may not be null" in told[1]
     assert "; readers see its last good content, 1 row of release " in told[1]
     assert told[2] == NEW_SINCE
-    assert told[3].startswith(f"platform-assets withdraw {BAD} ")
+    assert told[3].startswith(f"platform-assets undo {BAD} ")
     daemon.tick("published_elsewhere")
     assert daemon.launch() == [], "one run is enough"
 

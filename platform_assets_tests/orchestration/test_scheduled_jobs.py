@@ -91,19 +91,19 @@ def test_the_job_fails_and_the_command_too_once_a_key_lies_on_two_days_and_both_
     deliver(world, order(1, "10.00", 1), order(2, "20.00", 1, day="2017-01-02"))
     world.refresh()
     assert job.execute_in_process().success
-    assert run("verify", "--keys").out.strip() == "once silver.orders"
+    assert run("admin", "verify", "--keys").out.strip() == "once silver.orders"
     deliver(world, order(2, "25.00", 2, day="2017-01-03"), arrival="2017-01-03")
     world.refresh()
     with pytest.raises(
         dg.Failure, match=r"count twice\. silver\.orders: 1 key on 2017-01-02 and 2017-01-03, first order"
     ):
         job.execute_in_process()
-    told = run("verify", "silver.orders", "--keys")
+    told = run("admin", "verify", "silver.orders", "--keys")
     assert (told.code, told.out.strip()) == (
         1,
         "counted twice silver.orders; 1 key on 2017-01-02 and 2017-01-03, first order_id 2",
     )
-    assert run("verify", "--keys", "--days", "2017-01-02").code == 2
+    assert run("admin", "verify", "--keys", "--days", "2017-01-02").code == 2
 
 
 def test_a_run_is_started_where_something_is_due(readings: World, daemon: Daemon) -> None:

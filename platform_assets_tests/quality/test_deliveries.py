@@ -56,7 +56,7 @@ def test_late_rows_are_told_and_counted_apart_from_refused_ones() -> None:
     [finding] = contract.findings
     assert finding.message.endswith(
         "of refused rows: deliver them again in order, as a-again.csv beside transactions/2017-05-02/a.csv, or take "
-        "that file out with `platform-assets withdraw transactions/2017-05-02/a.csv`"
+        "that file out with `platform-assets undo transactions/2017-05-02/a.csv`"
     )
     assert finding.expected == "every file and row as declared, at most 90 days after its day and 366 before it"
     assert finding.examples == (
@@ -74,7 +74,7 @@ def test_rows_delivered_again_as_it_is_advised_repair_the_file(name: str, again:
     assert f"as {again} beside" in remedy([refused, arrival("other.csv", taken=3, refused=1)], 7)
     assert "(and 1 other file likewise)" in remedy([refused, arrival("other.csv", taken=3, refused=1)], 7)
     assert "reload" not in remedy([refused, arrival("other.csv", taken=3, refused=1)], 7)
-    assert "correct the contract, if the files are right, and `platform-assets reload raw." in remedy(
+    assert "correct the contract, if the files are right, and `platform-assets admin reload raw." in remedy(
         [refused], refused.landed
     )
     assert "reload" not in remedy([refused], 700)

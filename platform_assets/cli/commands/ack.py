@@ -16,7 +16,7 @@ from platform_assets.report import Note, Report
 
 Findings = Annotated[
     list[str],
-    typer.Argument(metavar="FILE|TABLE…", help="Files as `status --files` has them, or tables with warnings."),
+    typer.Argument(metavar="FILE|TABLE…", help="Files as `status files` has them, or tables with warnings."),
 ]
 Until = Annotated[
     str | None, typer.Option("--until", metavar="TIME", help="When it ends, UTC, as 2017-04-09 or 2017-04-09T18:00.")

@@ -1,4 +1,4 @@
-"""`audit`: whether the lake is what its manifests say, the life of a day, and undoing what another tool did."""
+"""`admin audit`, the history of a day, decisions, and undoing what another tool did."""
 
 from __future__ import annotations
 
@@ -11,11 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_assets.cli.console import UsageError, opened_platform, parse_day, platform_to_look, selected
-from platform_assets.cli.options import Days, OneDay, TableName
+from platform_assets.cli.console import (
+    UsageError,
+    opened_platform,
+    parse_day,
+    parse_days,
+    platform_to_look,
+    selected_tables,
+)
+from platform_assets.cli.options import Days
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
-from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.platform import Author
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.revert import remove_foreign_releases, revert_foreign
@@ -48,16 +54,13 @@ if TYPE_CHECKING:
     from platform_assets.operations.audit import Audit
 
 
-audit = typer.Typer(
-    help="Whether everything published is as it was published, and what was ever done to a day.", no_args_is_help=True
-)
-
 _SHOWN = 20
 
 
-@audit.command()
-def verify(
-    table: Annotated[str | None, typer.Option("--table", help="Only this table; the chain is always whole.")] = None,
+def audit(
+    tables: Annotated[
+        list[str] | None, typer.Argument(metavar="TABLE", help="Only these; the chain is always whole.")
+    ] = None,
     days: Days = None,
     fast: Annotated[bool, typer.Option("--fast", help="Only the chain and the logs, no files.")] = False,
     every_release: Annotated[bool, typer.Option("--all", help="Also files that only older releases show.")] = False,
@@ -69,6 +72,9 @@ def verify(
     expect: Annotated[
         str | None, typer.Option("--expect", metavar="HEAD", help="A head of before that both chains must go through.")
     ] = None,
+    head: Annotated[
+        bool, typer.Option("--head", help="Only print the head of both chains: keep it elsewhere, for --expect.")
+    ] = False,
 ) -> Report:
     """Check both chains, logs, manifests, files, row counts and the ledger; exit code 1 on any fault.
 
@@ -77,14 +83,18 @@ def verify(
     """
     from platform_assets.operations.audit import audit_installation
 
+    if head:
+        return _head()
     settings = load_settings()
     if fast and (every_release or digests or read_all):
         raise UsageError("--fast looks at no files.", "Leave out --fast, or --all, --read-all and --digests.")
-    if table is not None and table not in Lake.at(settings.lake).table_names():
-        table = load_catalogue(settings)[table].name  # refuses a name without a contract
-    only = selected(table, days, settings)
+    names, there = frozenset(tables or ()), frozenset(Lake.at(settings.lake).table_names())
+    if names - there:  # tables of the lake may have no contract
+        with platform_to_look(settings) as platform:
+            names = names & there | selected_tables(platform, sorted(names - there))
     read_bytes = None if read_all else read_mb * 1_000_000
-    scope = Scope(only.tables, only.days, fast=fast, every_release=every_release, read_bytes=read_bytes)
+    chosen = None if days is None else parse_days(days, settings)
+    scope = Scope(names, chosen, fast=fast, every_release=every_release, read_bytes=read_bytes)
     expected = None if expect is None else _expected_heads(expect)
     with (
         telling("audit") as progress,
@@ -95,8 +105,7 @@ def verify(
     return Report(_parts(done), data, bool(done.findings.faults))
 
 
-@audit.command("show")
-def show_life(table: TableName, day: OneDay) -> Report:
+def life(table: str, day: str) -> Report:
     """Show the whole history of a day, oldest first: publications, holds, decisions, withdrawals and rollbacks."""
     with opened_platform() as platform:
         asked = parse_day(day, platform.settings)
@@ -104,9 +113,8 @@ def show_life(table: TableName, day: OneDay) -> Report:
     return Report(_life_parts(table, asked, events), [life_json(event) for _, event in events])
 
 
-@audit.command()
-def head() -> Report:
-    """Print where both chains stand, as one value: keep it elsewhere, and give it to `audit verify --expect`."""
+def _head() -> Report:
+    """Print where both chains stand, as one value."""
     from platform_assets.ledger.ledger import Ledger
     from platform_assets.operations.audit import heads_of
 
@@ -116,8 +124,7 @@ def head() -> Report:
     return Report([str(heads)], {"head": str(heads), **asdict(heads)})
 
 
-@audit.command()
-def decisions(limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20) -> Report:
+def decisions(limit: int = _SHOWN) -> Report:
     """List decisions of people, newest first: kind, subject, author, user and machine, reason."""
     with platform_to_look() as platform:
         chain = platform.ledger.decision_chain()
@@ -132,14 +139,11 @@ def decisions(limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20)
     return Report(parts, data)
 
 
-@audit.command("put-back")
-def put_back(
-    table: Annotated[str, typer.Argument(help="A table that another tool changed, or _releases.")], author: Author
-) -> Report:
-    """Undo what another tool committed to a table, so that it is again what the release shows."""
+def put_back(table: str, author: Author) -> Report:
+    """Undo what another tool committed to a table, or to `_releases`, so that it is again what the release shows."""
     lost: tuple[date, ...] = ()
     with (
-        telling("audit put-back") as progress,
+        telling("undo") as progress,
         meanwhile(progress, f"putting {table} back"),
         opened_platform() as platform,
     ):
@@ -166,7 +170,8 @@ def _expected_heads(text: str) -> Heads:
     except ValueError as error:
         raise UsageError(
             f"{text!r} is no head.",
-            "Write it as `audit head` prints it: releases=NUMBER:HASH,decisions=NUMBER:HASH, or none for NUMBER:HASH.",
+            "Write it as `admin audit --head` prints it: releases=NUMBER:HASH,decisions=NUMBER:HASH, with `none` for "
+            "either NUMBER:HASH.",
         ) from error
 
 

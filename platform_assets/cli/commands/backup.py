@@ -1,4 +1,4 @@
-"""`backup`, `restore`, `ledger`, `recover`: copy lake and ledger and put them back, make the index anew, move it."""
+"""`admin backup`, `restore`, `recover`: copy lake and ledger, put them back, finish what killed processes began."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from pydantic import SecretStr
 
-from platform_assets.cli.console import UsageError, opened_platform
+from platform_assets.cli.console import UsageError
 from platform_assets.cli.options import By, Reason, decided_by
 from platform_assets.cli.progress import telling
 from platform_assets.lakehouse.layout import Lake
@@ -72,7 +71,7 @@ def backup(
             yield "The ledger is no SQLite file: copy its database with the server's own tool, for example pg_dump."
         yield from (Note("red", "damaged", sentence) for sentence in done.damaged)
         if done.damaged:
-            yield Note("bold", "  What to do:", "`platform-assets audit verify --all` names what repairs the lake.")
+            yield Note("bold", "  What to do:", "`platform-assets admin audit --all` names what repairs the lake.")
 
     return Report(parts(), data | {"seconds": round(seconds, 1)}, bool(done.damaged))
 
@@ -125,8 +124,8 @@ def _rehearse(backup: BackupFolder, generation: Generation) -> Report:
         yield from (Note("yellow", "note", sentence) for sentence in done.said)
         if done.faults:
             todo = (
-                "Remove the damaged files from the backup and run `platform-assets backup` again: it copies them from "
-                "the lake, if they are good there. Else try an older generation: `--list`."
+                "Remove the damaged files from the backup and run `platform-assets admin backup` again: it copies them "
+                "from the lake, if they are good there. Else try an older generation: `--list`."
             )
             has = f"{done.generation} has {counted(len(done.faults), 'fault')}."
             yield Note("red", "Not to be relied on:", has, todo)
@@ -155,7 +154,9 @@ def _restore(backup: BackupFolder, generation: Generation) -> Report:
         )
         if ledger is None:
             dump = "Where it was lost as well, restore its dump with the server's own tool; without one, "
-            index = "`platform-assets ledger rebuild` makes its index from the lake, and people's decisions are gone."
+            index = (
+                "`platform-assets admin ledger --rebuild` makes its index from the lake; people's decisions are gone."
+            )
             yield Note("yellow", "The ledger stays as it is:", f"it is a server's. {dump}{index}")
         for manifest in since:
             erased = (
@@ -165,116 +166,11 @@ def _restore(backup: BackupFolder, generation: Generation) -> Report:
             then = "it is not remembered, so that such rows are taken again when they are delivered."
             yield Note("red", "Erased rows are back:", f"{erased}generation was taken, from {tables}; and {then}")
         if since:
-            todo = "Call `platform-assets erase` again for each, before anything else is started."
+            todo = "Call `platform-assets admin erase` again for each, before anything else is started."
             yield Note("bold", "  What to do:", todo)
-        yield Note("bold", "  What to do:", "`platform-assets doctor`, then `platform-assets refresh`.")
+        yield Note("bold", "  What to do:", "`platform-assets admin doctor`, then `platform-assets refresh`.")
 
     return Report(parts(), data, bool(since))
-
-
-ledger = typer.Typer(
-    help="The index of what was published: rebuilt from the lake where it differs, or moved to a server.",
-    no_args_is_help=True,
-)
-
-
-@ledger.command()
-def rebuild() -> Report:
-    """Rebuild the index from the lake's manifests; holds and people's decisions stay.
-
-    A ledger whose file is damaged is set aside; what can be read of holds and decisions goes into the new one.
-    """
-    from platform_assets.ledger.errors import LedgerCorruptError
-    from platform_assets.ledger.ledger import Ledger
-    from platform_assets.ledger.moving import salvage, set_aside
-    from platform_assets.ledger.sync import rebuild as rebuild_index
-    from platform_assets.operations.opening import held_again
-
-    started = time.monotonic()
-    settings = load_settings()
-    url = settings.ledger_url.get_secret_value()
-    aside: Path | None = None
-    salvaged: dict[str, int | None] = {}
-    try:
-        ledger = Ledger.open(url)
-    except LedgerCorruptError:
-        aside = set_aside(url)
-        ledger = Ledger.open(url)
-        salvaged = salvage(aside, url)
-    try:
-        with telling("ledger rebuild") as progress:
-            result = rebuild_index(Lake.at(settings.lake), ledger, progress)
-            held = held_again(ledger, result.added)
-    finally:
-        ledger.close()
-    seconds = time.monotonic() - started
-    data = {
-        "publications": len(result.publications),
-        **picked(result, "forgotten lifted"),
-        "held_again": held,
-        "set_aside": aside,
-        "salvaged": salvaged,
-        "seconds": round(seconds, 3),
-    }
-
-    def parts() -> Iterator[Part]:
-        yield f"Rebuilt the ledger from {counted(len(result.publications), 'publication')} in {seconds:.1f} s."
-        if aside:
-            yield Note("yellow", "set aside", f"the damaged ledger is {aside} now.")
-            kept = sum(rows or 0 for rows in salvaged.values())
-            yield Note("yellow", "kept", f"{counted(kept, 'row')} of holds and people's decisions were read from it.")
-            if unread := [table.removeprefix("ledger_") for table, rows in salvaged.items() if rows is None]:
-                todo = "Restore them from a backup, or decide again."
-                yield Note("red", "lost", f"not all could be read of: {', '.join(unread)}.", todo)
-        if result.forgotten:
-            first, last = result.forgotten[0], result.forgotten[-1]
-            forgotten = counted(len(result.forgotten), "publication")
-            yield Note("yellow", "forgotten", f"{forgotten} that the lake has not: {first} to {last}")
-        for hold in result.lifted:
-            yield Note("yellow", "lifted", f"{hold.table} {hold.day}, held by {hold.gate}: {hold.reason}")
-        yield from (Note("yellow", "mended", sentence) for sentence in held)
-
-    return Report(parts(), data)
-
-
-@ledger.command()
-def move(
-    file: Annotated[Path | None, typer.Argument(help="The SQLite ledger; by default that of the state.")] = None,
-) -> Report:
-    """Move a SQLite ledger, with every decision, to the PostgreSQL that PLATFORM_LEDGER_URL names now.
-
-    Both are compared row by row. The file is set aside, and a note in its place refuses commands with the old setting.
-    """
-    from platform_assets.lakehouse.errors import masked
-    from platform_assets.ledger.connection import moved_to, parse_url
-    from platform_assets.ledger.moving import move_ledger, require_server, url_of_file
-
-    started = time.monotonic()
-    settings = load_settings()
-    url = settings.ledger_url.get_secret_value()
-    require_server(url)
-    source = (file or settings.state / "ledger.db").absolute()
-    target = masked(parse_url(url))
-    if (where := moved_to(source)).startswith(f"to {target}, "):
-        where = f"{source} was moved {where}, the database that PLATFORM_LEDGER_URL names."
-        nothing: dict[str, object] = {"rows": {}, "set_aside": None, "seconds": 0.0}
-        return Report([Note("green", "Nothing to move:", where)], nothing)
-    with telling("ledger move") as progress:
-        # Migrated, of this lake, and with all that was published in it.
-        with opened_platform(settings.model_copy(update={"ledger_url": SecretStr(url_of_file(source))})):
-            pass
-        with meanwhile(progress, "copying and comparing"):
-            moved = move_ledger(source, url)
-    rows, seconds = sum(moved.rows.values()), time.monotonic() - started
-    names = {table.removeprefix("ledger_"): count for table, count in moved.rows.items()}
-    what = f"{counted(rows, 'row')}, {counted(moved.rows['ledger_decisions'], 'decision')} among them"
-    aside = f"the file is {moved.aside} now; {source} only says where the ledger is."
-    todo = "Set PLATFORM_LEDGER_URL wherever the platform runs, and start it again."
-    parts = [
-        Note("green", "Moved", f"{what}, to {target} in {seconds:.1f} s."),
-        Note("yellow", "set aside", aside, todo),
-    ]
-    return Report(parts, {"rows": names, "set_aside": moved.aside, "seconds": round(seconds, 3)})
 
 
 def recover(

@@ -1,8 +1,8 @@
-"""`breaker`: circuits of tables: which are open and why, opened, closed and overridden by hand."""
+"""`status circuits`, and `admin breaker`, by which a person opens, closes and overrides circuits of tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any
@@ -11,7 +11,7 @@ import typer
 
 from platform_assets.cli.commands.ack import parse_time
 from platform_assets.cli.console import UsageError, opened_platform, platform_to_look
-from platform_assets.cli.options import TableName
+from platform_assets.cli.options import only_one
 from platform_assets.engine.circuits import circuits, stopped
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.operations.breaker import close as close_circuit
@@ -20,25 +20,18 @@ from platform_assets.operations.breaker import override as let_pass
 from platform_assets.planning.circuit import OVERRIDE_ENDED, CircuitState, TableVerdict
 from platform_assets.report import Note, Part, Report, Table, picked
 
-breaker = typer.Typer(
-    help="Circuits of tables: nothing is published where one is open; which are, why, and what ends it.",
-    no_args_is_help=True,
-)
-
-Scope = Annotated[str, typer.Argument(metavar="SCOPE", help="A table, domain:NAME, or all.")]
 _SHOWN = 20
 
 
-@breaker.command("list")
-def list_circuits() -> Report:
-    """Show the circuit of every table; exit code 1 if one is open."""
+def circuits_shown(names: Sequence[str] = ()) -> Report:
+    """Show the circuit of every table, or all of the one that is named; it needs a look if one is open."""
+    if table := only_one("status circuits", names):
+        return _shown_circuit(table)
     with platform_to_look() as platform:
         return _report(platform, platform.catalogue.names)
 
 
-@breaker.command("show")
-def show_circuit(table: TableName) -> Report:
-    """Show the circuit of a table: why it is open, since when, the next try, and its history; exit code 1 if open."""
+def _shown_circuit(table: str) -> Report:
     with platform_to_look() as platform:
         policy = platform.catalogue[table].circuit
         states = circuits(platform, platform.catalogue.with_inputs([table]))
@@ -51,35 +44,23 @@ def show_circuit(table: TableName) -> Report:
     return Report(_circuit_parts(table, state, by.reason if by else "", verdicts), data, bool(by))
 
 
-@breaker.command("open")
-def open_circuit(scope: Scope, author: Author) -> Report:
-    """Publish nothing of a table, a domain or all until `breaker close`; dependent tables wait."""
-    return _decide(lambda platform: freeze(platform, scope, author))
-
-
-@breaker.command()
-def close(scope: Scope, author: Author) -> Report:
-    """Close the circuit of a table, or end a freeze or an override of a scope; the next run publishes."""
-    return _decide(lambda platform: close_circuit(platform, scope, author))
-
-
-@breaker.command()
-def override(
-    scope: Scope,
+def breaker(
+    scope: Annotated[str, typer.Argument(metavar="SCOPE", help="A table, domain:NAME, or all.")],
     author: Author,
+    opens: Annotated[bool, typer.Option("--open", help="Publish nothing of it; what reads it waits.")] = False,
+    closes: Annotated[bool, typer.Option("--close", help="End that, or an override; the next run publishes.")] = False,
     until: Annotated[
-        str | None, typer.Option("--until", metavar="TIME", help="When it ends, UTC, as 2017-04-09T18:00.")
+        str | None, typer.Option("--until", metavar="TIME", help="Publish it all the same until then, UTC.")
     ] = None,
 ) -> Report:
-    """Let what open circuits stop be published until a time."""
-    end = _until(until)
-    return _decide(lambda platform: let_pass(platform, scope, end, author))
-
-
-def _until(text: str | None) -> datetime:
-    if text is None:
-        raise UsageError("An override needs an end.", "Add --until TIME, in UTC, as --until 2017-04-09T18:00.")
-    return parse_time(text)
+    """Open or close the circuit of a table, a domain or all tables, or override open ones until a time."""
+    if opens + closes + (until is not None) != 1:
+        todo = "Add --open, --close, or --until TIME, in UTC, as --until 2017-04-09T18:00."
+        raise UsageError("Say what to do with the circuit, one thing.", todo)
+    if until is not None:
+        end = parse_time(until)
+        return _decide(lambda platform: let_pass(platform, scope, end, author))
+    return _decide(lambda platform: (freeze if opens else close_circuit)(platform, scope, author))
 
 
 def _decide(decide: Callable[[Platform], Collection[str]]) -> Report:
@@ -115,7 +96,7 @@ def _circuit_parts(table: str, state: CircuitState, stops: str, verdicts: tuple[
         yield Table("The last verdicts", names, rows, whole=("when (UTC)", "day"))
     if state.stops:
         todo = "Correct the code or the input: the next `platform-assets refresh` tries the newest day that failed. Or "
-        closes = f"`platform-assets breaker close {state.scope or table} --reason … --by …`."
+        closes = f"`platform-assets admin breaker {state.scope or table} --close --reason … --by …`."
         yield f"{'' if state.state == 'frozen' else todo}{closes}"
 
 

@@ -8,7 +8,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,7 +26,9 @@ from platform_assets.cli.commands.demo_story import (
     story_json,
     story_parts,
 )
-from platform_assets.cli.console import UsageError, errors, opened_platform
+from platform_assets.cli.console import UsageError, errors, opened_platform, parse_day
+from platform_assets.cli.options import call_with
+from platform_assets.cli.progress import telling
 from platform_assets.cli.session import computing, dagster_home
 from platform_assets.engine.late.queue import late_counts
 from platform_assets.engine.pending import intakes
@@ -39,12 +41,12 @@ from platform_assets.places import folder_of
 from platform_assets.planning.rows_aside import LateCounts
 from platform_assets.progress import OnProgress, meanwhile
 from platform_assets.records.manifest import new_publication
-from platform_assets.report import Note, Report, Table
+from platform_assets.report import Note, Report, Table, picked
 from platform_assets.settings import Settings, load_settings
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
-    from platform_assets.domains.retail.sample import Simulation
+    from platform_assets.domains.retail.sample import Rates, Simulation
     from platform_assets.spark.session.on_demand import SparkOnDemand
 
 YEAR_DAYS = 366
@@ -66,21 +68,82 @@ DOMAIN = "platform_assets.domains.retail"
 _INSIDE = "Run the demo with a state folder of its own, and without a lake, landing folder or ledger elsewhere."
 
 
+def _land(
+    until: str | None = None, seed: int = SEED, days: int | None = None, scale: int = 1, rate: Sequence[str] = ()
+) -> Report:
+    """Land the sample's files up to an arrival date, day by day. Existing files stay."""
+    from platform_assets.domains.retail.sample import SampleError, Simulation
+    from platform_assets.domains.retail.sample import land as land_files
+
+    settings = load_settings()
+    if DOMAIN not in settings.domains:
+        raise UsageError(
+            f"`demo --land` delivers the sample of {DOMAIN}, which is not among the domains of this platform.",
+            f"Put files of your own into {settings.landing}/<folder of the source>/<date they arrive>/ instead.",
+        )
+    last = settings.calendar_last or settings.last_day()
+    whole = (last - settings.calendar_first).days + 1
+    try:
+        simulation = Simulation(
+            seed=seed, first=settings.calendar_first, days=days or whole, scale=scale, rates=_rates(rate)
+        )
+    except SampleError as error:
+        raise UsageError(error.what, error.todo) from error
+    newest = parse_day(until) if until else simulation.last_arrival
+    with telling("landing") as progress:
+        landed = land_files(simulation, settings.landing_folder, newest, progress)
+    taken = f"Landed {counted(landed.files, 'file')} with {counted(landed.rows, 'row')} up to {landed.newest}."
+    then = "Take them in with `platform-assets refresh`, or by materializing the raw tables in Dagster."
+    nothing = f"Nothing to land: everything up to {landed.newest} is there already."
+    data = picked(landed, "files rows newest", root=settings.landing_folder)
+    return Report([taken, then] if landed.files else [nothing], data)
+
+
+def _rates(given: Sequence[str]) -> Rates:
+    from platform_assets.domains.retail.sample import Rates
+
+    known = {rate.name for rate in fields(Rates)}
+    values: dict[str, float] = {}
+    for text in given:
+        name, _, value = text.partition("=")
+        try:
+            values[name] = float(value)
+        except ValueError:
+            name = ""
+        if name not in known:
+            raise UsageError(
+                f"{text!r} is not a rate.", f"Write <name>=<share>, with one of {', '.join(sorted(known))}."
+            )
+    return Rates(**values)
+
+
 class DemoError(PlatformError):
     """The demo cannot go on; what comes after a step that failed was not begun."""
 
 
 def demo(
-    days: Annotated[int, typer.Option(min=1, max=YEAR_DAYS, help="Days of sales to build.")] = YEAR_DAYS,
+    days: Annotated[int | None, typer.Option(min=1, help="Days of sales; all by default.")] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Delete the earlier demo with all that was delivered to it, and start over.")
     ] = False,
+    land: Annotated[bool, typer.Option("--land", help="Only land files of the sample; the rest is for it.")] = False,
+    until: Annotated[str | None, typer.Option(help="Newest arrival date to land, YYYY-MM-DD; all by default.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Another seed lets other lines go wrong.")] = None,
+    scale: Annotated[int | None, typer.Option(min=1, help="Times as many lines a day.")] = None,
+    rate: Annotated[list[str] | None, typer.Option(help="A share of lines, such as late=0.05; repeatable.")] = None,
 ) -> Report:
     """Land a real year of sales, build it, then land its corrections and mend exactly the days they touch."""
+    given = {"days": days, "fresh": fresh, "until": until, "seed": seed, "scale": scale, "rate": rate}
+    return call_with("demo --land", _land, given) if land else call_with("demo", _demo, given)
+
+
+def _demo(days: int = YEAR_DAYS, *, fresh: bool = False) -> Report:
     from platform_assets.domains.retail.sample import Simulation
 
     started = time.monotonic()
     settings = load_settings()
+    if days > YEAR_DAYS:
+        raise UsageError(f"The sample has {YEAR_DAYS} days of sales, not {days}.", "Name fewer --days.")
     if DOMAIN not in settings.domains:
         raise DemoError(f"The demo is one of {DOMAIN}, which is not among the domains of this platform.", _ELSEWHERE)
     simulation = Simulation(seed=SEED, first=settings.calendar_first, days=days)
@@ -247,9 +310,9 @@ def _summary_parts(
     if not any(count for phase in phases for count in phase.changed.values()):
         yield Note("green", "Nothing to do:", "every file was taken before and no day is stale.")
     if late := sum(summary["late"] for summary in tables):
-        yield f"{counted(late, 'row')} came too late to be taken unasked: platform-assets late list"
+        yield f"{counted(late, 'row')} came too late to be taken unasked: platform-assets status late"
     if ahead := sum(summary["ahead"] for summary in tables):
-        yield f"{counted(ahead, 'row', 'wait')} for the day to come: platform-assets late list"
+        yield f"{counted(ahead, 'row', 'wait')} for the day to come: platform-assets status late"
     if story:
         yield from story_parts(story)
     yield ""
@@ -259,10 +322,10 @@ def _summary_parts(
         (f"read {SALES} --day {day}", "rows as readers see them"),
     )
     for command, shows in (
-        *([(f"release diff {story.before} {story.after}", "what the correction changed")] if story else ()),
+        *([(f"diff {story.before} {story.after}", "what the correction changed")] if story else ()),
         *(of_a_day if day else ()),
         ("status", "what is loaded, missing, stale, held, set aside"),
-        ("stale", "which days are no longer what they would be now, and why"),
+        ("status stale", "which days are no longer what they would be now, and why"),
         ("read quarantine.transactions", "rows that broke a rule, and why"),
         ("up", "the Dagster UI, on loopback"),
     ):

@@ -161,7 +161,7 @@ def story_parts(story: Story) -> Iterator[Any]:
         table, day = compared.surprises[0]
         count = counted(len(compared.surprises), "day")
         what = f"{count} rewritten without being stale, or stale and not rewritten, for example {table} {day}"
-        yield _paragraph("Not as promised:", f"{what}. `platform-assets audit verify` looks closer.", "bold red")
+        yield _paragraph("Not as promised:", f"{what}. `platform-assets admin audit` looks closer.", "bold red")
     else:
         others = f"The other {compared.untouched:,} of {compared.days + compared.untouched:,} are as they were"
         what = f"digest, files and publication of every day of every table, compared at releases {story.before} and"
@@ -170,7 +170,7 @@ def story_parts(story: Story) -> Iterator[Any]:
     before, after = story.net
     sides = f"{before:,.2f} at release {story.before}, {after:,.2f} at release {story.after}, {after - before:+,.2f}"
     yield _paragraph("Net sales", f"of {story.day} as readers see them: {sides}.")
-    yield Note("bold", "Undo it with:", f'uv run platform-assets rollback --to {story.before} --reason "just trying"')
+    yield Note("bold", "Undo it with:", f'uv run platform-assets undo since:{story.before} --reason "just trying"')
 
 
 def _paragraph(mark: str, text: str, tone: Tone = "bold") -> Text:

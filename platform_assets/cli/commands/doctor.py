@@ -1,4 +1,4 @@
-"""`doctor`: whether this machine can run the platform, and what to do where it cannot."""
+"""`admin doctor`: whether this machine can run the platform, and what to do where it cannot."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def _exposures(settings: Settings) -> str:
     known = addresses(catalogue, settings)
     targets = [each.name for each in catalogue.exposures] + [f"{ROUTE}{name}" for name in settings.notify]
     if wrong := [f"{each}: {problem}" for each in targets if (problem := known[each].problem)]:
-        todo = "Set it where `up` is started, and where `outbox send` is; until then its messages wait."
+        todo = "Set it where `up` is started, and where `admin outbox` is; until then its messages wait."
         raise _WrongError(f"{'; '.join(wrong)}.", todo)
     return ", ".join(f"{each} by {known[each].variable}" for each in targets) or "None are declared."
 

@@ -1,4 +1,4 @@
-"""`erase`: a person's rows out of all tables for good, and kept from coming back."""
+"""`admin erase`: a person's rows out of all tables for good, and kept from coming back."""
 
 from __future__ import annotations
 

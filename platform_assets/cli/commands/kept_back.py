@@ -1,4 +1,4 @@
-"""`accept`, `late`, `quarantine`: days and rows that were kept back, and what people decide about them."""
+"""`accept`, `late …`, `quarantine …`, their sections of `status`: days and rows kept back, decisions about them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from platform_assets.cli.console import (
     parse_days,
     platform_to_look,
     print_parts,
+    selected_tables,
     without_numpy,
 )
-from platform_assets.cli.options import AsJson, Days, DaysOrDay, DryRun, TableName
+from platform_assets.cli.options import AsJson, Days, DaysOrDay, DryRun, NeededDays, TableName, only_one
 from platform_assets.cli.session import computing
 from platform_assets.engine.ingest.aside import aside, chosen
 from platform_assets.engine.late.queue import late_queue
@@ -29,38 +30,38 @@ from platform_assets.planning.windows import which
 from platform_assets.report import Note, Part, Report, Table, picked
 from platform_assets.words import counted
 
-quarantine = typer.Typer(
-    help="Rows that were refused or broke a rule: show them, replay them after a fix, or discard them with a reason.",
-    no_args_is_help=True,
-)
-
 AsideTable = Annotated[str, typer.Argument(help="A raw table, which refuses rows, or a silver table, whose rules do.")]
-Rule = Annotated[str | None, typer.Option("--rule", help="Only this class of error, as `list` shows it.")]
+Rule = Annotated[str | None, typer.Option("--rule", help="Only this class of error, as `status quarantine` has it.")]
 FromArrival = Annotated[str | None, typer.Option("--arrival", help="Only what this file brought.")]
-All = Annotated[bool, typer.Option("--all", help="Also what was discarded.")]
 
 
-@quarantine.command("list")
-def list_aside(
-    table: Annotated[str | None, typer.Argument(help="Only this raw or silver table.")] = None,
-    days: DaysOrDay = None,
-    rule: Rule = None,
-    everything: All = False,
+def rows_aside(
+    names: Sequence[str] = (),
+    days: str | None = None,
+    rule: str | None = None,
+    arrival: str | None = None,
+    limit: int = 20,
+    *,
+    rows: bool = False,
+    everything: bool = False,
 ) -> Report:
-    """Show how many rows are set aside by table, day and class of error, and how often they were tried."""
+    """Show how many rows are set aside by table, day and class of error, and how often they were tried.
+
+    Args:
+        rows: show the rows of a table, and why they were set aside, in place of their number.
+    """
+    table = only_one("status quarantine", names) or None
+    if rows:
+        if table is None:
+            raise UsageError("--rows shows rows of one table.", "Name it, as `status quarantine raw.sales --rows`.")
+        return _shown_rows(table, days, rule, arrival, limit, everything=everything)
     with platform_to_look() as platform, without_numpy():
-        groups = grouped(aside(platform, _selection(table, days, rule), everything=everything))
+        groups = grouped(aside(platform, _selection(table, days, rule, arrival), everything=everything))
     return Report([_table(groups)] if groups else ["Nothing is set aside."], groups)
 
 
-@quarantine.command("show")
-def show_rows(
-    table: AsideTable,
-    days: DaysOrDay = None,
-    rule: Rule = None,
-    arrival: FromArrival = None,
-    limit: Annotated[int, typer.Option(min=1, help="Most rows to show.")] = 20,
-    everything: All = False,
+def _shown_rows(
+    table: str, days: str | None, rule: str | None, arrival: str | None, limit: int, *, everything: bool
 ) -> Report:
     """Show rows with file and line, why they were set aside, and their values, sensitive ones masked."""
     with platform_to_look() as platform, without_numpy():
@@ -80,7 +81,6 @@ def show_rows(
     return Report(parts, data)
 
 
-@quarantine.command()
 def replay(
     table: AsideTable, author: Author, days: DaysOrDay = None, rule: Rule = None, arrival: FromArrival = None
 ) -> Report:
@@ -121,7 +121,6 @@ def replay(
     return Report(parts, data, bool(left))
 
 
-@quarantine.command()
 def discard(
     table: AsideTable, author: Author, days: DaysOrDay = None, rule: Rule = None, arrival: FromArrival = None
 ) -> Report:
@@ -129,7 +128,7 @@ def discard(
     with opened_platform() as platform:
         groups = grouped(decide(platform, _selection(table, days, rule, arrival), author))
     rows = counted(sum(group["rows"] for group in groups), "row")
-    return Report([f"{rows} of {table} discarded: `quarantine list --all` shows them."], groups)
+    return Report([f"{rows} of {table} discarded: `status quarantine --all` shows them."], groups)
 
 
 def _selection(table: str | None, days: str | None, error: str | None, arrival: str | None = None) -> AsideSelection:
@@ -142,34 +141,24 @@ def _table(groups: Iterable[Mapping[str, Any]]) -> Table:
     return Table("Set aside", names, rows, right=names[3:], whole=("table", "day"))
 
 
-late = typer.Typer(
-    help="Rows that came too late wait until a person approves or refuses them; those too far ahead, until their day.",
-    no_args_is_help=True,
-)
-
-Arrival = Annotated[str | None, typer.Argument(help="An arrival, as `late list` shows it.")]
-OfTable = Annotated[str | None, typer.Option("--table", help="Instead of an arrival: a raw table, with --days.")]
+Arrival = Annotated[
+    str | None, typer.Argument(metavar="ARRIVAL|TABLE", help="As `status late` shows it; a raw table with --days.")
+]
 
 
-@late.command("list")
-def list_late(
-    table: Annotated[str | None, typer.Argument(help="Only this raw table.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Also rows that were refused or withdrawn since.")] = False,
-) -> Report:
+def late_rows(names: Sequence[str] = (), *, everything: bool = False) -> Report:
     """Show what waits: per table, day and arrival how many rows, how late or ahead, and what they amount to."""
     with platform_to_look() as platform, without_numpy():
-        if table is not None:
-            table = platform.catalogue[table].name
-        queue = [rows for rows in late_queue(platform) if table in (None, rows.table)]
+        tables = selected_tables(platform, names)
+        queue = [rows for rows in late_queue(platform) if not tables or rows.table in tables]
     shown = [rows for rows in queue if everything or rows.state in ("waiting", "ahead")]
     data = [_late_json(rows) for rows in shown]
     return Report(_queue_parts(shown) if shown else ["Nothing waits in the late queue."], data)
 
 
-@late.command()
-def approve(author: Author, arrival: Arrival = None, table: OfTable = None, days: Days = None) -> Report:
+def approve(author: Author, arrival: Arrival = None, days: Days = None) -> Report:
     """Take waiting rows into raw, as an arrival of their own; the next refresh mends the days they reach."""
-    selection = _late_selection(arrival, table, days)
+    selection = _late_selection(arrival, days)
     from platform_assets.engine.late.approvals import approve as take
 
     with opened_platform() as platform, computing(platform.settings, "late approve") as (spark, progress):
@@ -186,11 +175,9 @@ def approve(author: Author, arrival: Arrival = None, table: OfTable = None, days
     return Report([*lines, "The next refresh mends what reads them."], data)
 
 
-@late.command()
-def refuse(author: Author, arrival: Arrival = None, table: OfTable = None, days: Days = None) -> Report:
-    """Decide that waiting rows stay out; they are kept and listed with `late list --all`."""
-    selection = _late_selection(arrival, table, days)
-
+def refuse(author: Author, arrival: Arrival = None, days: Days = None) -> Report:
+    """Decide that waiting rows stay out; they are kept and listed with `status late --all`."""
+    selection = _late_selection(arrival, days)
     with opened_platform() as platform:
         done = keep_out(platform, selection, author)
     rows, on = sum(refused.rows for refused in done), len({refused.day for refused in done})
@@ -198,14 +185,12 @@ def refuse(author: Author, arrival: Arrival = None, table: OfTable = None, days:
     return Report([stay], [_late_json(refused) for refused in done])
 
 
-def _late_selection(arrival: str | None, table: str | None, days: str | None) -> LateSelection:
-    if arrival is not None and table is None and days is None:
-        return LateSelection(arrival=arrival)
-    if arrival is None and table is not None and days is not None:
-        return LateSelection(table=table, days=parse_days(days))
+def _late_selection(named: str | None, days: str | None) -> LateSelection:
+    if named is not None and ("/" in named) == (days is None):
+        return LateSelection(arrival=named) if days is None else LateSelection(table=named, days=parse_days(days))
     raise UsageError(
         "Say which rows: those of one arrival, or those of a table on some days.",
-        "Name an arrival as `late list` shows it, or give --table raw.x and --days 2017-01-02..2017-01-05.",
+        "Name an arrival as `status late` shows it, or a table with --days: raw.x --days 2017-01-02..2017-01-05.",
     )
 
 
@@ -232,7 +217,7 @@ def _late_json(rows: LateRows) -> dict[str, Any]:
 
 
 def accept(
-    table: TableName, author: Author | None, days: Days = None, dry_run: DryRun = False, as_json: AsJson = False
+    table: TableName, author: Author | None, days: NeededDays = None, dry_run: DryRun = False, as_json: AsJson = False
 ) -> Report:
     """Publish days that volume, reconciliation, rules or settled hold: you looked, and what these found is true."""
     if days is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_assets.cli.console import opened_platform
+from platform_assets.cli.console import UsageError, opened_platform
 from platform_assets.cli.options import DryRun, decided_by
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import computing
@@ -24,18 +24,21 @@ if TYPE_CHECKING:
     from platform_assets.operations.maintenance import Maintenance
 
 
-maintenance = typer.Typer(
-    help="Compact days, write checkpoints, and delete what no release in the rollback window, pin or stage needs.",
-    no_args_is_help=True,
-)
-
-
-@maintenance.command()
-def run(
+def maintenance(
     dry_run: DryRun = False,
     only: Annotated[Task | None, typer.Option(help="Only this task; all four by default.")] = None,
+    delete: Annotated[
+        str | None, typer.Option("--delete", metavar="PUBLICATION", help="Only delete the files of this one.")
+    ] = None,
 ) -> Report:
-    """Do due maintenance; exit code 1 if the files of a day hold other rows than were published."""
+    """Compact days, write checkpoints, and delete what no release in the rollback window, pin or stage needs.
+
+    Exit code 1 if the files of a day hold other rows than were published.
+    """
+    if delete is not None:
+        if only is not None:
+            raise UsageError("--delete is no task.", "Leave out --only.")
+        return _delete(delete, dry_run=dry_run)
     tasks: tuple[Task, ...] = TASKS if only is None else (only,)
     with opened_platform() as platform:
         if dry_run:
@@ -50,17 +53,14 @@ def run(
     return Report(_parts(done, dry_run, window), data, bool(done.differing))
 
 
-@maintenance.command()
-def delete(
-    publication: Annotated[str, typer.Argument(help="As `releases` or `why` name it.")], dry_run: DryRun = False
-) -> Report:
+def _delete(publication: str, *, dry_run: bool) -> Report:
     """Delete the files of one publication; refused by name while a release that stays needs them."""
     from platform_assets.operations.deletion import delete_publication
     from platform_assets.operations.maintenance import Maintenance
 
     with (
         opened_platform() as platform,
-        telling("maintenance delete") as progress,
+        telling("maintenance") as progress,
         meanwhile(progress, "looking for what needs its files"),
     ):
         gone = delete_publication(platform, publication, dry_run=dry_run)
@@ -89,7 +89,7 @@ def _parts(done: Maintenance, dry_run: bool, window: int) -> Iterator[Part]:
         yield Note("yellow", "left for the next time", f"{table} {which(days)}: {next(iter(days.values()))}")
     for table, differing in done.differing.items():
         holds = f"{table} {which(differing)}: the files hold other rows than were published"
-        verify = f"`platform-assets verify {table} --days {differing[0]}` shows more"
+        verify = f"`platform-assets admin verify {table} --days {differing[0]}` shows more"
         yield Note("red", "left alone", f"{holds}; {verify}")
     if dry_run:
         yield "Nothing was changed: this was a dry run."

@@ -1,4 +1,4 @@
-"""`outbox`: messages to exposures and the webhook, and their delivery."""
+"""`status messages`, and `admin outbox`, which delivers messages to exposures and the webhook."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from platform_assets.cli.console import UsageError, opened_platform, platform_to_look
+from platform_assets.cli.options import By, Reason, decided_by
 from platform_assets.cli.progress import telling
 from platform_assets.engine.platform import Author
 from platform_assets.operations.outbox import Delivery, deliver
@@ -18,32 +19,38 @@ from platform_assets.records.outbox import Message
 from platform_assets.report import Note, Part, Report, Table, picked
 from platform_assets.words import counted
 
-outbox = typer.Typer(
-    help="Messages to what lies downstream: what waits, what was given up, and how to send it again.",
-    no_args_is_help=True,
-)
-
-Key = Annotated[str, typer.Argument(metavar="ID", help="A message, as `outbox list` shows it.")]
 _SHOWN = 12
 """Characters of a key that identify a message."""
 
 
-@outbox.command("list")
-def list_messages(
-    everything: Annotated[bool, typer.Option("--all", help="Also what was delivered or dropped.")] = False,
-) -> Report:
-    """Show what waits to be delivered and what was given up; exit code 1 if something was."""
+def messages(*, everything: bool = False) -> Report:
+    """Show what waits to be delivered and what was given up; it needs a look if something was."""
     with platform_to_look() as platform:
-        messages = platform.ledger.outbox.messages(() if everything else ("waiting", "given up"))
+        shown = platform.ledger.outbox.messages(() if everything else ("waiting", "given up"))
     nothing = ["Nothing was ever sent." if everything else "Nothing waits in the outbox."]
-    parts = _parts(messages) if messages else nothing
-    return Report(parts, messages, any(message.state == "given up" for message in messages))
+    return Report(_parts(shown) if shown else nothing, shown, any(message.state == "given up" for message in shown))
 
 
-@outbox.command()
-def send() -> Report:
-    """Deliver due messages now; exit code 1 if one was not received, or has no address here."""
-    with opened_platform() as platform, telling("outbox send") as progress:
+def outbox(
+    message: Annotated[str | None, typer.Argument(metavar="ID", help="As `status messages` shows it.")] = None,
+    again: Annotated[bool, typer.Option("--retry", help="Try it as often as at first.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="With --retry: all that were given up.")] = False,
+    no_more: Annotated[bool, typer.Option("--drop", help="Send it no more; needs --reason.")] = False,
+    reason: Reason = None,
+    by: By = None,
+) -> Report:
+    """Deliver due messages now, or decide about one; exit code 1 if one was not received, or has no address here."""
+    if again:
+        return _retry(message, everything=everything)
+    if no_more and message is not None:
+        return _drop(message, decided_by(reason, by))
+    if no_more or message is not None or everything:
+        raise UsageError("Say which message, and what to do with it.", "Add its ID, and --retry or --drop.")
+    return _send()
+
+
+def _send() -> Report:
+    with opened_platform() as platform, telling("outbox") as progress:
         done = deliver(platform, progress=progress)
     data = {
         "delivered": [message.key for message in done.delivered],
@@ -56,23 +63,17 @@ def send() -> Report:
     return Report(_delivery_parts(done), data, bool(done.failed or done.no_address))
 
 
-@outbox.command()
-def retry(
-    message: Annotated[str | None, typer.Argument(metavar="ID", help="As `outbox list` shows it.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All that were given up.")] = False,
-) -> Report:
-    """Have a message tried anew, with as many tries as at first; `outbox send` or the daemon then sends it."""
+def _retry(message: str | None, *, everything: bool) -> Report:
+    """Have a message tried anew, with as many tries as at first; `admin outbox` or the daemon then sends it."""
     if (message is None) != everything:
-        raise UsageError("Say which message.", "Name one as `outbox list` shows it, or give --all.")
+        raise UsageError("Say which message.", "Name one as `status messages` shows it, or give --all.")
     with opened_platform() as platform:
         due = try_anew(platform, message)
     lines = [Note("", "due", f"{one.key[:_SHOWN]} for {one.target}: {one.title}") for one in due]
     return Report(lines or ["Nothing was given up."], [one.key for one in due])
 
 
-@outbox.command()
-def drop(message: Key, author: Author) -> Report:
-    """Decide that a message is sent no more."""
+def _drop(message: str, author: Author) -> Report:
     with opened_platform() as platform:
         dropped = leave(platform, message, author)
     line = Note("", "dropped", f"{dropped.key[:_SHOWN]} for {dropped.target}: {dropped.title}")
@@ -89,9 +90,9 @@ def _parts(messages: Sequence[Message]) -> Iterator[Part]:
     yield Table("The outbox", names, rows, ("tries",), ("id", "state", "when (UTC)"))
     states = Counter(message.state for message in messages)
     if waiting := states["waiting"]:
-        yield f"{counted(waiting, 'message', 'wait')} until the time shown; `outbox send` sends what is due."
+        yield f"{counted(waiting, 'message', 'wait')} until the time shown; `admin outbox` sends what is due."
     if given_up := states["given up"]:
-        yield f"{counted(given_up, 'message')} given up: outbox retry ID, or outbox drop ID --reason …"
+        yield f"{counted(given_up, 'message')} given up: admin outbox ID --retry, or admin outbox ID --drop --reason …"
 
 
 def _delivery_parts(done: Delivery) -> Iterator[Part]:

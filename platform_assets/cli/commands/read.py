@@ -1,4 +1,4 @@
-"""`read` and `views`: rows of a table as a grid, CSV or JSON lines, and SQL that gives other tools every table."""
+"""`read`: rows of a table as a grid, CSV or JSON lines, or SQL that gives other tools every table."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import json
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -14,8 +15,16 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from platform_assets.cli.console import UsageError, opened_platform, parse_days, print_parts, without_numpy
-from platform_assets.cli.options import AsJson, DaysOrDay, TableName
+from platform_assets.cli.console import (
+    UsageError,
+    opened_platform,
+    parse_days,
+    platform_to_look,
+    print_parts,
+    selected_tables,
+    without_numpy,
+)
+from platform_assets.cli.options import AsJson, DaysOrDay, call_with
 from platform_assets.cli.session import session_on_demand
 from platform_assets.contracts import DAY
 from platform_assets.contracts.rules import SUPERSEDED
@@ -27,29 +36,81 @@ from platform_assets.lakehouse.reading import statements, version_in, whole_snap
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import row_batches
 from platform_assets.operations.readers import readers_release
+from platform_assets.planning.selectors import is_selector
 from platform_assets.progress import no_progress
 from platform_assets.report import Cell, Mark, Report, Table
-from platform_assets.settings import load_settings
+from platform_assets.settings import Settings, load_settings
 from platform_assets.words import counted
 
 
 def read(
-    table: TableName,
+    table: Annotated[str | None, typer.Argument(help="<layer>.<table>; needed, but for --views.")] = None,
     days: DaysOrDay = None,
     columns: OnlyColumns = None,
-    release: Annotated[str | None, typer.Option(help="Its number or the name of its pin; the current one.")] = None,
+    release: Annotated[
+        str | None, typer.Option(help="Its number, the name of its pin or a publication; the current one.")
+    ] = None,
+    stage: Annotated[str | None, typer.Option("--stage", help="As this stage shows it.")] = None,
     limit: Limit = None,
     format: AsFormat = None,
     guard_formulas: GuardFormulas = False,
+    views: Annotated[
+        Literal["spark", "duckdb"] | None, typer.Option("--views", help="Print SQL instead: a view of every table.")
+    ] = None,
     as_json: AsJson = False,
-) -> None:
-    """Print rows of a table as readers see them, now or at a release, oldest days first.
+) -> Report | None:
+    """Print rows of a table as readers see them, now, at a release or in a stage, oldest days first.
 
     superseded.NAME has the rows that newer versions in silver.NAME replaced: Spark looks them up in raw.
     """
+    if views:
+        given = {"table": table, "days": days, "columns": columns, "stage": stage, "limit": limit, "format": format}
+        return call_with("read --views", _views, {**given, "engine": views, "release": release})
+    if table is None:
+        raise UsageError("Missing argument TABLE.", "Name one, as gold.daily_sales; `status` lists them.")
+    if stage is not None and release is not None:
+        raise UsageError("A stage lies over the release that it was opened over.", "Leave out --release.")
+    table = _one_table(table) if is_selector(table) else table
     settings = load_settings()
     chosen = None if days is None else parse_days(days, settings)
-    lake = Lake.at(settings.lake)
+    title = f"{table} in stage {stage}" if stage else f"{table}{f' on {days}' if days else ''}"
+    with _opened_rows(settings, table, chosen, stage, release) as (folder, schema, files, number):
+        head = {"table": table} | ({"stage": stage} if stage else {}) | {"release": number} if as_json else None
+        rows = Rows(folder, schema, files, column_names(columns))
+        print_rows(title, rows, limit, format, head, guard=guard_formulas)
+    return None
+
+
+def _one_table(selector: str) -> str:
+    with platform_to_look() as platform:
+        chosen = selected_tables(platform, [selector])
+    if len(chosen) > 1:
+        raise UsageError(f"{selector!r} selects {', '.join(sorted(chosen))}.", "Name one of them.")
+    return next(iter(chosen))
+
+
+@contextmanager
+def _opened_rows(
+    settings: Settings, table: str, days: Collection[date] | None, stage: str | None, release: str | None
+) -> Iterator[tuple[Location, str, Mapping[date, Collection[str]], int]]:
+    """Give where the rows of a table are at a release, or as a stage shows them: its own days, else the release's.
+
+    Returns:
+        The folder, the schema, the files of each day, and the number of the release.
+    """
+    if stage is not None:
+        from platform_assets.operations.stages.store import opened_stage, stage_basis
+
+        with opened_platform(settings) as platform:
+            snapshot = stage_basis(platform, opened_stage(platform, stage))
+            if table not in snapshot.staged.tables:
+                version_in(platform.lake, table, snapshot.release, platform.catalogue.names)
+            files: dict[date | None, Collection[str]] = {
+                day: [file.path for file in some] for day, some in snapshot.files(table).items()
+            }
+            folder, schema = platform.lake.table_path(table), snapshot.schema_string(table)
+        yield folder, schema, _chosen(files, days), snapshot.release.number
+        return
     shown = readers_release(settings, release)
     if table.startswith(SUPERSEDED):
         from platform_assets.engine.step.inputs import staged_superseded
@@ -57,32 +118,23 @@ def read(
         with (
             opened_platform(settings) as platform,
             session_on_demand(settings, no_progress, brief=True) as spark,
-            staged_superseded(platform, spark, table, chosen, shown) as folder,
+            staged_superseded(platform, spark, table, days, shown) as folder,
         ):
             staged = table_snapshot(folder)
-            there = {of: paths for of, paths in staged.by_day().items() if of is not None}
-            head = {"table": table, "release": shown.number} if as_json else None
-            rows = Rows(folder, staged.schema_string, there, column_names(columns))
-            print_rows(table, rows, limit, format, head, guard=guard_formulas)
+            yield folder, staged.schema_string, _chosen(staged.by_day(), None), shown.number
         return
+    lake = Lake.at(settings.lake)
     version_in(lake, table, shown, load_catalogue(settings).names)
-    snapshot = whole_snapshot(lake, table, shown, chosen)
-    files = {
-        of: paths for of, paths in snapshot.by_day().items() if of is not None and (chosen is None or of in chosen)
-    }
-    title = f"{table}{f' on {days}' if days else ''}"
-    head = {"table": table, "release": shown.number} if as_json else None
-    rows = Rows(lake.table_path(table), snapshot.schema_string, files, column_names(columns))
+    whole = whole_snapshot(lake, table, shown, days)
     with without_numpy():
-        print_rows(title, rows, limit, format, head, guard=guard_formulas)
+        yield lake.table_path(table), whole.schema_string, _chosen(whole.by_day(), days), shown.number
 
 
-def views(
-    engine: Annotated[Literal["spark", "duckdb"], typer.Option(help="Whose SQL to write.")] = "duckdb",
-    release: Annotated[
-        str | None, typer.Option(help="Number, name of a pin, or publication; the current one by default.")
-    ] = None,
-) -> Report:
+def _chosen(files: Mapping[date | None, Collection[str]], days: Collection[date] | None) -> dict[date, Collection[str]]:
+    return {day: paths for day, paths in files.items() if day is not None and (days is None or day in days)}
+
+
+def _views(engine: Literal["spark", "duckdb"], release: str | None = None) -> Report:
     """Print SQL that makes a view of every table at one release: silver.sales in DuckDB, silver_sales in Spark."""
     settings = load_settings()
     shown = readers_release(settings, release)
@@ -91,7 +143,9 @@ def views(
     made = list(statements(Lake.at(settings.lake), shown, engine))
     data = {"release": shown.number, "engine": engine, "statements": made}
     lines = "\n\n".join(f"{statement};" for statement in made).splitlines()
-    return Report([f"-- Release {shown.number}, for {engine}. Written by platform-assets views.", "", *lines], data)
+    return Report(
+        [f"-- Release {shown.number}, for {engine}. Written by platform-assets read --views.", "", *lines], data
+    )
 
 
 _BATCH_ROWS = 1000

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from platform_assets.cli.changes_view import ended_json, ended_note, rollbacks_parts
-from platform_assets.cli.console import UsageError, opened_platform, parse_days, print_parts
+from platform_assets.cli.console import UsageError, computed_tables, opened_platform, parse_days, print_parts
 from platform_assets.cli.held_view import (
     DayWarning,
     by_spark_parts,
@@ -66,7 +66,6 @@ from platform_assets.quality.deliveries import remedy
 from platform_assets.records.history import ArrivalRecord, Hold
 from platform_assets.records.manifest import Arrival, new_publication
 from platform_assets.report import Note, Part, Report, picked
-from platform_assets.settings import Settings
 from platform_assets.sources.landing import Problem
 from platform_assets.words import counted
 
@@ -95,7 +94,7 @@ def refresh(
             from platform_assets.operations.plan_record import refuse_stage_of_a_plan  # takes longer than most plans
 
             refuse_stage_of_a_plan(platform.lake, stage)
-        request = _request(platform.catalogue, platform.settings, tables or [], days, force=force)
+        request = _request(platform, tables or [], days, force=force)
         if only:
             request = _only(platform.catalogue, request, only, stage)
         takes = request.takes and not (stage or explain)
@@ -169,14 +168,15 @@ def _done(platform: Platform, ahead: Ahead, author: Author, result: RefreshResul
     return Report(parts(), data, bool(outcome.needs_a_look or held or problems or refused or result.stopped))
 
 
-def _request(catalogue: Catalogue, settings: Settings, tables: list[str], days: str | None, *, force: bool) -> Request:
+def _request(platform: Platform, names: list[str], days: str | None, *, force: bool) -> Request:
+    tables = computed_tables(platform, names)
     for name in tables:
-        if not catalogue[name].inputs:
+        if not platform.catalogue[name].inputs:
             raise UsageError(
                 f"{name} has no transform: it holds deliveries.",
                 "Name a silver or gold table; deliveries for its inputs are taken first.",
             )
-    chosen = None if days is None else parse_days(days, settings)
+    chosen = None if days is None else parse_days(days, platform.settings)
     return Request(tables=frozenset(tables), days=chosen, by_person=True, force=force)
 
 
@@ -185,7 +185,7 @@ def _only(catalogue: Catalogue, request: Request, only: Sequence[str], stage: st
     if stage is None or not request.tables or not request.days:
         raise UsageError(
             "--only computes rows of some keys into a stage, of tables and days that are named.",
-            "Add --stage NAME, the table and --days; look at it with `platform-assets stage compare NAME`.",
+            "Add --stage NAME, the table and --days; look at it with `platform-assets diff stage:NAME`.",
         )
     asked = parse_keys(only)
     scopes = {scope_of(catalogue[name], asked) for name in sorted(request.tables)}
@@ -287,7 +287,7 @@ def refresh_report(
             yield Note("yellow", "quarantined", f"{table}: {what}{shown}")
         yield from warnings_parts(warnings, stage)
         if stage:
-            then = f"`stage compare {stage}`, `stage publish {stage} --reason …` or `stage drop {stage}`"
+            then = f"`diff stage:{stage}`, `publish {stage} --reason …` or `undo stage:{stage}`"
             yield f"Readers do not see it yet: {then}. Done in {seconds:.1f} s."
             return
         grows = data["growing_files"]
@@ -324,7 +324,7 @@ def _rows_parts(data: Mapping[str, Any], taken: Sequence[Arrival]) -> Iterator[P
     for table, rows in data["late_rows"].items():
         came = f"{counted(rows, 'row')} delivered for {table} came too late, or too far ahead, and wait"
         history = "A history that is loaded for the first time is taken by `late approve FILE`."
-        yield Note("yellow", "late", f"{came}: `platform-assets late list`. {history}")
+        yield Note("yellow", "late", f"{came}: `platform-assets status late`. {history}")
 
 
 def _rows(files: Iterable[Arrival], kind: str) -> dict[str, int]:

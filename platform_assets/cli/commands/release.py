@@ -1,4 +1,4 @@
-"""`release` and `releases`: what was published, what differs between two releases, and which ones are pinned."""
+"""Releases: `status releases`, the difference of two for `diff`, `admin pin`, and the end of a pin for `undo`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 
 from platform_assets.cli.changes_view import amounts_parts, became, sums_json, sums_shown
 from platform_assets.cli.console import opened_platform, platform_to_look, selected, without_numpy
-from platform_assets.cli.options import Days, OneTable
+from platform_assets.cli.options import only_one
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.lakehouse.releases import release as release_of
@@ -31,19 +31,13 @@ from platform_assets.records.history import DayRecord, PublicationRecord
 from platform_assets.report import Cell, Facts, Heading, Part, Report, Table, picked
 from platform_assets.words import counted, size
 
-release = typer.Typer(help="What a release shows, what differs between two, and pins.", no_args_is_help=True)
-
-_NAMED = "Its number, the name of its pin, or a publication"
-Limit = Annotated[int, typer.Option(min=1, help="Most days to list one by one.")]
-Which = Annotated[str, typer.Argument(help=f"{_NAMED}.")]
-WhichOrNow = Annotated[str | None, typer.Argument(help=f"{_NAMED}; the current one by default.")]
-
+_CURRENT = "current"
+_SHOWN = 20
 _FILES_SHOWN = 5
 _rows, _bytes = attrgetter("rows"), attrgetter("bytes")
 
 
-@release.command("show")
-def show_release(which: WhichOrNow = None, limit: Limit = 20) -> Report:
+def _shown_release(which: str, limit: int) -> Report:
     """Show what a release changed, in rows and amounts, why and by whom, and the version of every table in it."""
     with opened_platform() as platform, without_numpy():
         release = _chosen_release(platform, which)
@@ -106,18 +100,17 @@ def show_release(which: WhichOrNow = None, limit: Limit = 20) -> Report:
     return Report(parts(), data)
 
 
-@release.command()
-def diff(
-    before: Which, after: WhichOrNow = None, table: OneTable = None, days: Days = None, limit: Limit = 20
+def releases_diff(
+    before: str, after: str = _CURRENT, names: Sequence[str] = (), days: str | None = None, limit: int = _SHOWN
 ) -> Report:
     """Show which days differ between two releases, in rows and amounts, and which publications made the difference."""
     with opened_platform() as platform, without_numpy():
         old, new = _chosen_release(platform, before), _chosen_release(platform, after)
-        changes = changed_days(platform, old, new, selected(table, days, platform.settings))
+        changes = changed_days(platform, old, new, selected(platform, names, days))
         amounts = changed_amounts(platform, old, new, changes)
         shown = {number for change in changes for number in change.releases}
-        names = {number: name for name, number in platform.ledger.indexed().items() if number in shown}
-        heads = [head for number in sorted(shown) if (head := platform.ledger.head(names[number]))]
+        by_number = {number: name for name, number in platform.ledger.indexed().items() if number in shown}
+        heads = [head for number in sorted(shown) if (head := platform.ledger.head(by_number[number]))]
     data = {
         "before": old.number,
         "after": new.number,
@@ -139,9 +132,8 @@ def diff(
     return Report(parts(), data)
 
 
-@release.command()
 def pin(
-    which: Which,
+    which: Annotated[str, typer.Argument(metavar="RELEASE", help="Its number, or a publication.")],
     author: Author,
     name: Annotated[str | None, typer.Option(help="A name by which it can be read, too.")] = None,
 ) -> Report:
@@ -152,17 +144,16 @@ def pin(
     return Report([f"Release {done.release} is pinned{name}: it stays readable until it is unpinned."], _pin_json(done))
 
 
-@release.command()
-def unpin(which: Which, author: Author) -> Report:
+def unpin(which: str, author: Author) -> Report:
     """Let maintenance delete what only this release needs, once it is old enough."""
     with opened_platform() as platform:
         done = let_go(platform, release_number(platform.ledger, which), author)
     return Report([f"Release {done.release} is no longer pinned."], _pin_json(done))
 
 
-def _chosen_release(platform: Platform, which: str | None) -> Release:
+def _chosen_release(platform: Platform, which: str) -> Release:
     """Return a release, also one whose files are deleted: the ledger knows it for ever."""
-    if which is None:
+    if which == _CURRENT:
         return current_release(platform.lake)
     return release_of(platform.lake, release_number(platform.ledger, which))
 
@@ -235,11 +226,10 @@ def _changes_json(changes: Sequence[DayDifference], amounts: AmountChanges) -> d
     return {"changes": shown, "amounts_not_told": amounts.unread}
 
 
-def releases(
-    limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
-    pinned: Annotated[bool, typer.Option("--pinned", help="Only releases that are pinned.")] = False,
-) -> Report:
-    """List publications: release, time, tables and days, author, reason, and who pinned it."""
+def releases(names: Sequence[str] = (), limit: int = _SHOWN, *, pinned: bool = False) -> Report:
+    """List publications: release, time, tables and days, author, reason, pin; or show all of the one that is named."""
+    if which := only_one("status releases", names):
+        return _shown_release(which, limit)
     with platform_to_look() as platform:
         pins = pinned_releases(platform.ledger, as_far_as_readable=True)
         names = [name for name, number in platform.ledger.indexed().items() if number in pins or not pinned]

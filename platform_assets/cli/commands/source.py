@@ -1,4 +1,4 @@
-"""`source`: databases and other sources that are read, rather than deliver: what waits, reading, and drift."""
+"""`status sources`, `admin pull`: databases and other sources that are read: what waits, reading, and drift."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from platform_assets.cli.console import opened_platform, parse_days, platform_to_look
+from platform_assets.cli.console import UsageError, opened_platform, parse_days, platform_to_look
 from platform_assets.cli.options import Days, DryRun
 from platform_assets.cli.progress import telling
 from platform_assets.engine.readings import pull_alone, unread, verify_source
@@ -17,17 +17,9 @@ from platform_assets.report import Note, Part, Points, Report, Table
 from platform_assets.sources.source import Drift, Source, SourceError
 from platform_assets.words import counted
 
-source = typer.Typer(
-    help="Databases and other sources that are read: what waits, read it, prove that nothing drifted.",
-    no_args_is_help=True,
-)
 
-_RawTable = Annotated[str, typer.Argument(help="raw.<table>.")]
-
-
-@source.command("list")
-def list_() -> Report:
-    """Show how far each source was read and what waits there; exit code 1 if one cannot be read."""
+def sources() -> Report:
+    """Show how far each source was read and what waits there; it needs a look if one cannot be read."""
     shown: list[dict[str, Any]] = []
     with platform_to_look() as platform:
         for contract in platform.catalogue:
@@ -51,9 +43,22 @@ def _list_parts(shown: list[dict[str, Any]]) -> Iterator[Part]:
     yield from (Note("red", "not read", row["problem"]) for row in shown if row["problem"])
 
 
-@source.command()
-def pull(table: _RawTable) -> Report:
-    """Read what is new into files of the landing folder; `refresh` does so by itself, and takes them."""
+def pull(
+    table: Annotated[str, typer.Argument(help="raw.<table>.")],
+    verify: Annotated[bool, typer.Option("--verify", help="Compare with the source; read again what drifted.")] = False,
+    days: Days = None,
+    limit: Annotated[int, typer.Option(min=0, help="With --verify: most keys to name.")] = 20,
+    dry_run: DryRun = False,
+) -> Report:
+    """Read what is new in a source into files of the landing folder; `refresh` does so by itself, and takes them.
+
+    With --verify, compare each day of raw with the source by count and checksum, and read again what drifted, deletes
+    as voids; exit code 1 if anything did.
+    """
+    if verify:
+        return _verify(table, days, limit, dry_run=dry_run)
+    if dry_run or days is not None:
+        raise UsageError("--dry-run and --days are about --verify.", "Add it, or leave them out.")
     with opened_platform() as platform, telling("source") as progress:
         contract = platform.catalogue[table]
         with meanwhile(progress, "reading the source"):
@@ -64,17 +69,7 @@ def pull(table: _RawTable) -> Report:
     return Report([Note("green", "nothing new", f"for {table}.")], {"table": table, "files": 0})
 
 
-@source.command()
-def verify(
-    table: _RawTable,
-    days: Days = None,
-    limit: Annotated[int, typer.Option(min=0, help="Most keys to name.")] = 20,
-    dry_run: DryRun = False,
-) -> Report:
-    """Compare each day of raw with the source by count and checksum; read again what drifted, deletes as voids.
-
-    `refresh` takes what was read. Exit code 1 if anything drifted.
-    """
+def _verify(table: str, days: str | None, limit: int, *, dry_run: bool) -> Report:
     with opened_platform() as platform, telling("source") as progress:
         chosen = None if days is None else parse_days(days, platform.settings)
         contract = platform.catalogue[table]

@@ -1,4 +1,4 @@
-"""`stage`: what was computed to be looked at, and is published at once or dropped."""
+"""Stages: `status stages`, `publish`, and what `read`, `diff` and `undo` do with one."""
 
 from __future__ import annotations
 
@@ -11,25 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from platform_assets.cli.changes_view import became, comparison_json, sums_shown
-from platform_assets.cli.commands.read import (
-    AsFormat,
-    GuardFormulas,
-    Limit,
-    OnlyColumns,
-    Rows,
-    column_names,
-    print_rows,
-)
 from platform_assets.cli.console import UsageError, errors, opened_platform, say, selected
 from platform_assets.cli.held_view import DayWarning
-from platform_assets.cli.options import AsJson, Days, OneTable, TableName
+from platform_assets.cli.options import only_one
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import computing
 from platform_assets.engine.platform import Author
 from platform_assets.engine.snapshot import OpenStage
 from platform_assets.engine.state.planner import plan_steps
-from platform_assets.errors import PlatformError, did_you_mean
-from platform_assets.lakehouse.reading import version_in
+from platform_assets.errors import PlatformError
 from platform_assets.operations.lineage.plan_report import kept_lines
 from platform_assets.operations.plan_record import (
     filled_by,
@@ -37,7 +27,7 @@ from platform_assets.operations.plan_record import (
 )
 from platform_assets.operations.stages.compare import StagedDay
 from platform_assets.operations.stages.compare import compare as compared
-from platform_assets.operations.stages.store import all_stages, of_other_code, opened_stage, stage_basis
+from platform_assets.operations.stages.store import all_stages, of_other_code, opened_stage
 from platform_assets.planning.reasons import Reasons
 from platform_assets.planning.selection import BY_PERSON, shown_keys
 from platform_assets.planning.windows import which
@@ -47,18 +37,13 @@ from platform_assets.words import counted, size
 if TYPE_CHECKING:
     from platform_assets.operations.stages.stages import StagePublished
 
-stage = typer.Typer(
-    help="Days computed over a release with `refresh --stage NAME`, which readers do not see until they are published.",
-    no_args_is_help=True,
-)
-
-Name = Annotated[str, typer.Argument(help="As `stage list` has it.")]
 _HOW = ("added", "removed", "changed")
 
 
-@stage.command(name="list")
-def list_stages(as_json: AsJson = False) -> Report:
-    """List the open stages: over which release each lies, whose it is, and what it holds."""
+def stages(names: Sequence[str] = (), *, as_json: bool = False) -> Report:
+    """List the open stages: over which release each lies, whose it is, what it holds; or show the one that is named."""
+    if name := only_one("status stages", names):
+        return shown_stage(name)
     with opened_platform() as platform:
         stages, damaged = all_stages(platform.lake)
     if as_json:
@@ -68,8 +53,7 @@ def list_stages(as_json: AsJson = False) -> Report:
     return Report(parts, [_stage_json(stage) for stage in stages], bool(damaged))
 
 
-@stage.command("show")
-def show_stage(name: Name) -> Report:
+def shown_stage(name: str) -> Report:
     """Show the days of each table in a stage, why they were computed, and which failed a gate."""
     with opened_platform() as platform:
         stage = opened_stage(platform, name)
@@ -77,55 +61,23 @@ def show_stage(name: Name) -> Report:
     return Report(_stage_parts(stage, other, again), _stage_json(stage) | {"of_other_code": other})
 
 
-@stage.command()
-def read(
-    name: Name,
-    table: TableName,
-    days: Days = None,
-    columns: OnlyColumns = None,
-    limit: Limit = None,
-    format: AsFormat = None,
-    guard_formulas: GuardFormulas = False,
-    as_json: AsJson = False,
-) -> None:
-    """Print rows of a table as the stage shows it: its own days, and the release's for all others."""
-    with opened_platform() as platform:
-        only = selected(table, days, platform.settings)
-        snapshot = stage_basis(platform, opened_stage(platform, name))
-        if table not in snapshot.staged.tables:
-            version_in(platform.lake, table, snapshot.release, platform.catalogue.names)
-        schema = snapshot.schema_string(table)
-        files = {day: [file.path for file in day_files] for day, day_files in snapshot.files(table).items()}
-        folder = platform.lake.table_path(table)
-    chosen = {day: paths for day, paths in files.items() if only.has_day(day)}
-    head = {"table": table, "stage": name, "release": snapshot.release.number} if as_json else None
-    rows = Rows(folder, schema, chosen, column_names(columns))
-    print_rows(f"{table} in stage {name}", rows, limit, format, head, guard=guard_formulas)
-
-
-@stage.command()
-def compare(
-    name: Name,
-    table: OneTable = None,
-    days: Days = None,
-    limit: Annotated[int, typer.Option(min=1, help="Most days to list one by one.")] = 20,
-) -> Report:
+def stage_diff(name: str, names: Sequence[str] = (), days: str | None = None, limit: int = 20) -> Report:
     """Compare rows, keys and sums of every staged day with the release that the stage lies over."""
     with opened_platform() as platform:
         stage = opened_stage(platform, name)
-        if table is not None and table not in stage.staged.days:
+        only = selected(platform, names, days)
+        if names and not only.tables.intersection(stage.staged.days):
             holds = f"It holds days of {', '.join(stage.staged.days)}." if stage.staged.days else "It holds no day."
-            todo = f"{did_you_mean(table, stage.staged.days)}{holds}"
-            raise UsageError(f"The stage {name} holds no day of {table}.", todo)
-        only = selected(table, days, platform.settings)
+            raise UsageError(f"The stage {name} holds no day of {', '.join(names)}.", holds)
         with telling("comparing") as progress:
             comparison = list(compared(platform, stage, only, progress))
     data = {"release": stage.release, "days": [comparison_json(day) for day in comparison]}
     return Report(_comparison_parts(stage, comparison, limit), data)
 
 
-@stage.command()
-def publish(name: Name, author: Author) -> Report:
+def publish(
+    name: Annotated[str, typer.Argument(metavar="STAGE", help="As `status stages` has it.")], author: Author
+) -> Report:
     """Show all days of a stage at once, in one release, and close it.
 
     Days that others have published since, and days that read them, are computed again first.
@@ -135,7 +87,7 @@ def publish(name: Name, author: Author) -> Report:
     author = replace(author, run=f"stage-{name}-{os.getpid()}")
     with opened_platform() as platform:
         refuse_stage_of_a_plan(platform.lake, name)
-        with computing(platform.settings, "stage publish", brief=True) as (spark, progress):
+        with computing(platform.settings, "publish", brief=True) as (spark, progress):
             done = publish_stage(platform, spark, author, name, progress)
         platform.sync()
         stale = plan_steps(platform, BY_PERSON).stale
@@ -143,15 +95,14 @@ def publish(name: Name, author: Author) -> Report:
     return Report(_published_parts(name, done, stale), data, bool(done.not_published))
 
 
-@stage.command()
-def drop(name: Name) -> Report:
+def drop(name: str) -> Report:
     """Close a stage and delete what lies in it; nothing that was published is touched."""
     from platform_assets.operations.stages.stages import drop_stage
 
     with opened_platform() as platform:
         gone = drop_stage(platform, name)
     days: dict[str, Any] = {table: len(days) for table, days in gone.staged.days.items()} if gone else {}
-    left = "" if gone else " Its staged files are unknown; `maintenance run` finds them when they are old enough."
+    left = "" if gone else " Its staged files are unknown; `admin maintenance` finds them when they are old enough."
     return Report([f"Dropped {name}{_held_in(days)}.{left}"], {"dropped": name, "days": days})
 
 

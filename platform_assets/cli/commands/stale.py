@@ -1,18 +1,16 @@
-"""`stale`: which days are no longer what they would be now, and why."""
+"""`status stale`: days whose result would change if they were recomputed now, and why."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.text import Text
 
 from platform_assets.cli.console import platform_to_look, selected
 from platform_assets.cli.held_view import held_json, held_parts
-from platform_assets.cli.options import Days
 from platform_assets.engine.pending import intakes
 from platform_assets.engine.state.planner import outlook
 from platform_assets.operations.lineage.held_days import held_days
@@ -51,13 +49,10 @@ _HELD: _Mark = ("H", "bold red")
 """A capital letter, so that it differs from the reasons without colour."""
 
 
-def stale(
-    table: Annotated[str | None, typer.Argument(help="Only this table.")] = None,
-    days: Days = None,
-) -> Report:
-    """Show which days are stale and why, without starting Spark; exit code 1 if there are any, or held ones."""
+def stale(names: Sequence[str] = (), days: str | None = None) -> Report:
+    """Show which days are stale and why, without starting Spark; it needs a look if there are any, or held ones."""
     with platform_to_look() as platform:
-        only = selected(None if table is None else platform.catalogue[table].name, days, platform.settings)
+        only = selected(platform, names, days)
         plans = outlook(platform, intakes(platform))
         calendar = platform.calendar
         planned = {(step.table, day) for step in plans.everything.steps for day in step.days}

@@ -1,14 +1,17 @@
-"""`status`: loaded, missing, stale and held days and rows set aside, per table."""
+"""`status`: loaded, missing, stale and held days and rows set aside, per table; its sections show one thing whole."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from importlib import import_module
+from inspect import signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from platform_assets.cli.console import platform_to_look
+from platform_assets.cli.console import platform_to_look, selected_tables
 from platform_assets.cli.held_view import (
     by_spark_parts,
     growing_lines,
@@ -20,7 +23,7 @@ from platform_assets.cli.held_view import (
     warned_tables_parts,
     warnings_json,
 )
-from platform_assets.cli.options import AsJson
+from platform_assets.cli.options import AsJson, DaysOrDay, Limit, call_with
 from platform_assets.contracts.rules import quarantine_table, refused_table
 from platform_assets.operations.acknowledge import Acknowledged
 from platform_assets.operations.status import Status, look
@@ -33,31 +36,90 @@ from platform_assets.words import counted
 _SHOWN = 5
 
 
+_SECTIONS = {
+    "stale": "stale:stale",
+    "warnings": "status:warned_days",
+    "files": "status:files_left",
+    "late": "kept_back:late_rows",
+    "quarantine": "kept_back:rows_aside",
+    "circuits": "breaker:circuits_shown",
+    "stages": "stage:stages",
+    "backfills": "backfill:backfills",
+    "recomputed": "backfill:recomputed",
+    "releases": "release:releases",
+    "decisions": "audit:decisions",
+    "messages": "outbox:messages",
+    "sources": "source:sources",
+    "engines": "verify:engines",
+}
+"""The module and the function of each section."""
+
+
 def status(
-    warnings: Annotated[
-        bool, typer.Option("--warnings", help="Only what gates found of published days, the newest published first.")
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[SECTION] NAME", help="A section, then names in it; or tables; all by default."),
+    ] = None,
+    days: DaysOrDay = None,
+    rule: Annotated[str | None, typer.Option("--rule", help="quarantine: only this class of error.")] = None,
+    arrival: Annotated[str | None, typer.Option("--arrival", help="quarantine --rows: of this file.")] = None,
+    rows: Annotated[bool, typer.Option("--rows", help="quarantine: rows, with file, line and values.")] = False,
+    pinned: Annotated[bool, typer.Option("--pinned", help="releases: only pinned ones.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="backfills NAME: follow it until it ends.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="late, quarantine, messages: also what was decided or delivered.")
     ] = False,
-    files: Annotated[
-        bool, typer.Option("--files", help="Only each file that was not taken or was refused, with the reason.")
-    ] = False,
+    limit: Limit = None,
     metrics: Annotated[
         Path | None, typer.Option("--metrics", metavar="FILE", help="Only write metrics for Prometheus, as a textfile.")
     ] = None,
     as_json: AsJson = False,
 ) -> Report:
-    """Show what is loaded, missing, stale, held and set aside; exit code 1 if something needs a look."""
+    """Show what is loaded, missing, stale, held and set aside; exit code 1 if something needs a look.
+
+    A section shows more of one thing, and with a name all of it: stale, warnings, files, late, quarantine, circuits,
+    stages, backfills, recomputed, releases, decisions, messages, sources, engines.
+    """
+    first, names = (what or [""])[0], what or []
+    given: dict[str, Any] = {"days": days, "rule": rule, "arrival": arrival, "rows": rows, "pinned": pinned}
+    given |= {"watch": watch, "everything": everything, "limit": limit, "metrics": metrics}
+    if first not in _SECTIONS:
+        return call_with("status", _summary, given | {"names": names, "with_metrics": as_json})
+    module, _, name = _SECTIONS[first].partition(":")
+    section = getattr(import_module(f"platform_assets.cli.commands.{module}"), name)
+    more = {"as_json": as_json} if "as_json" in signature(section).parameters else {}
+    return call_with(f"status {first}", section, given | {"names": names[1:]} | more)
+
+
+def _summary(names: Sequence[str] = (), metrics: Path | None = None, *, with_metrics: bool = False) -> Report:
     with platform_to_look() as platform:
         if metrics:
             from platform_assets.operations.metrics import write_metrics  # and its client, for no other option
 
             write_metrics(platform, metrics)
             return Report([f"Wrote the metrics to {metrics}."], {"metrics": metrics})
-        if warnings:
-            warned = platform.ledger.warned(platform.catalogue.names, at=platform.current_release().number)
-            left = Acknowledged.now(platform).without(warned)
-            return Report([*warned_days_parts(left), *_more(len(warned) - len(left))], warnings_json(warned))
+        only = selected_tables(platform, names)
+        known = look(platform, with_metrics=with_metrics)
+    if only:
+        tables = [one for one in known.tables if one.table in only]
+        known = replace(known, tables=tables, held=[one for one in known.held if one.hold.table in only])
+    return Report(status_parts(known), status_json(known), known.needs_a_look)
+
+
+def warned_days(names: Sequence[str] = ()) -> Report:
+    """Show what gates found of published days, the newest published first."""
+    with platform_to_look() as platform:
+        tables = selected_tables(platform, names) or platform.catalogue.names
+        warned = platform.ledger.warned(tables, at=platform.current_release().number)
+        left = Acknowledged.now(platform).without(warned)
+    return Report([*warned_days_parts(left), *_more(len(warned) - len(left))], warnings_json(warned))
+
+
+def files_left(*, as_json: bool = False) -> Report:
+    """Show each file that was not taken or was refused, with the reason."""
+    with platform_to_look() as platform:
         known = look(platform, with_metrics=as_json)
-    return Report(_files_parts(known) if files else status_parts(known), status_json(known), known.needs_a_look)
+    return Report(_files_parts(known), status_json(known), known.needs_a_look)
 
 
 def status_json(known: Status) -> dict[str, object]:
@@ -97,7 +159,7 @@ def status_parts(known: Status) -> Iterator[Part]:
     yield from _rows_parts(known)
     for target, counts in known.outbox.items():
         if given_up := counts.get("given up", 0):
-            took = f"{counted(given_up, 'message')} to {target}, not delivered: platform-assets outbox list"
+            took = f"{counted(given_up, 'message')} to {target}, not delivered: platform-assets status messages"
             yield Note("red", "given up", took)
         if waiting := counts.get("waiting", 0):
             yield Note("", "to send", f"{target}: {counted(waiting, 'message', 'wait')} to be delivered")
@@ -153,7 +215,9 @@ def _tables_parts(known: Status) -> Iterator[Part]:
             yield Note("yellow", "not delivered yet", f"{table.table}: {which(table.awaited)}")
         if table.stale:
             yield Note(
-                "yellow", "stale", f"{table.table}: {counted(table.stale, 'day')}; platform-assets stale says why"
+                "yellow",
+                "stale",
+                f"{table.table}: {counted(table.stale, 'day')}; `status stale` says why",
             )
         if table.blocked and not known.is_new:
             why = f"{'a circuit is open, or ' if known.stopped else ''}days that they read are missing or held"
@@ -168,11 +232,11 @@ def _of_files_parts(known: Status) -> Iterator[Part]:
     yield from _more(len(known.acknowledgements))
     yield from (Note("yellow", "refused", _in_large_part(file)) for file in refused.in_large_part[:_SHOWN])
     if (more := len(refused.in_large_part) - _SHOWN) > 0:
-        many = f"many rows of {counted(more, 'more file')}; `platform-assets status --files` names them"
+        many = f"many rows of {counted(more, 'more file')}; `platform-assets status files` names them"
         yield Note("yellow", "refused", many)
     if refused.gone:
         gone = counted(len({file.path for file in refused.gone}), "refused file")
-        away = f"{gone}, no longer in the landing area; `platform-assets status --files` says which and why"
+        away = f"{gone}, no longer in the landing area; `platform-assets status files` says which and why"
         yield Note("", "taken away", away)
     growing = growing_lines([problem for problem in known.landing if problem.is_growing])
     yield from (Note("yellow", "not taken yet", line) for line in growing)
@@ -186,11 +250,11 @@ def _rows_parts(known: Status) -> Iterator[Part]:
     yield from warned_tables_parts(known.acknowledged.without(known.warned))
     if known.late_rows:
         yield Note(
-            "yellow", "late", f"{counted(known.late_rows, 'row', 'wait')} for a decision: platform-assets late list"
+            "yellow", "late", f"{counted(known.late_rows, 'row', 'wait')} for a decision: platform-assets status late"
         )
     if known.rows_ahead:
         yield Note(
-            "", "ahead", f"{counted(known.rows_ahead, 'row', 'wait')} for the day to come: platform-assets late list"
+            "", "ahead", f"{counted(known.rows_ahead, 'row', 'wait')} for the day to come: platform-assets status late"
         )
     for table in known.tables:
         if days_outside := table.days_outside:
@@ -200,9 +264,7 @@ def _rows_parts(known: Status) -> Iterator[Part]:
 
 def _more(acknowledged: int) -> Iterator[Part]:
     if acknowledged:
-        yield Note(
-            "", "acknowledged", f"{counted(acknowledged, 'finding')}: `platform-assets status --files` names them"
-        )
+        yield Note("", "acknowledged", f"{counted(acknowledged, 'finding')}: `platform-assets status files` names them")
 
 
 def _in_large_part(file: Arrival) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import UsageError
+from platform_assets.cli.console import UsageError, declared_tables
 from platform_assets.cli.session import computing
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.user_code import refuse_wrong_functions
@@ -23,7 +23,7 @@ def test(
     settings = load_settings()
     catalogue = load_catalogue(settings)
     refuse_wrong_functions(catalogue)
-    names = {catalogue[name].name for name in tables or catalogue.names}
+    names = declared_tables(catalogue, tables or ())
     found = [each for file in test_files(settings.domains) for each in tests_in(file, catalogue) if each.table in names]
     if not found:
         what = f"There is no test of {', '.join(sorted(names))}."

@@ -1,4 +1,4 @@
-"""`verify`, `engine`, `reconcile`: compare days with what they become again, on another engine, or with others."""
+"""`admin verify`, and for `diff` two tables or engines: compare days with what they become again, or with others."""
 
 from __future__ import annotations
 
@@ -15,8 +15,16 @@ import typer
 
 from platform_assets.cli.changes_view import columns_parts, comparison_json
 from platform_assets.cli.commands.read import column_names
-from platform_assets.cli.console import UsageError, opened_platform, parse_days, platform_to_look, selected, write_page
-from platform_assets.cli.options import Days, TableName, decided_by
+from platform_assets.cli.console import (
+    UsageError,
+    opened_platform,
+    parse_days,
+    platform_to_look,
+    selected,
+    selected_tables,
+    write_page,
+)
+from platform_assets.cli.options import Days, call_with, decided_by, only_one
 from platform_assets.cli.session import computing
 from platform_assets.contracts.checks import Tolerance
 from platform_assets.engine.admissions import admissions, engine_of, why_not_admitted, why_spark
@@ -31,28 +39,42 @@ if TYPE_CHECKING:
     from platform_assets.operations.verify import TableVerified, Verdict
 
 
-_DRAWN = 3
+_DRAWN, _DRAWN_BESIDE = 3, 5
+BACKFILL = "backfill:"
 Seed = Annotated[int | None, typer.Option(help="What to draw by; another one every day by default.")]
 _VERDICTS: tuple[Verdict, ...] = ("equal", "different", "not verifiable")
 
 
 def verify(
-    table: Annotated[str | None, typer.Argument(help="<layer>.<table>; every table by default.")] = None,
+    tables: Annotated[
+        list[str] | None, typer.Argument(metavar="TABLE", help="All by default; or backfill:NAME, all its days.")
+    ] = None,
     days: Days = None,
     sample: Annotated[
-        int | None, typer.Option(min=0, help=f"Days to draw besides the newest of each table; {_DRAWN} by default.")
+        int | None,
+        typer.Option(min=0, help=f"Days to draw besides the newest; {_DRAWN} by default, {_DRAWN_BESIDE} to admit."),
     ] = None,
     seed: Seed = None,
     keys: Annotated[bool, typer.Option("--keys", help="Name keys of silver that lie on two days instead.")] = False,
+    admit: Annotated[bool, typer.Option("--admit", help="On Sail, too; a table that is alike is admitted.")] = False,
 ) -> Report:
     """Compute published days again from what they were made from; exit code 1 if one comes out otherwise."""
-    settings = load_settings()
+    settings, names = load_settings(), tables or []
+    given = {"days": days, "sample": sample, "seed": seed}
     if keys:
-        if (days, sample, seed) != (None, None, None):
-            raise UsageError("--keys looks at whole tables.", "Leave out --days, --sample and --seed.")
-        return _look_at_keys(settings, table)
+        return call_with("admin verify --keys", _look_at_keys, {**given, "names": names})
+    if admit:
+        return call_with("admin verify --admit", _admit, {**given, "names": names})
+    if names and names[0].startswith(BACKFILL):
+        from platform_assets.cli.commands.backfill import replay
+
+        named = only_one("admin verify", names).removeprefix(BACKFILL)
+        return call_with("admin verify backfill:NAME", replay, {**given, "name": named})
     draw = _draw(days, sample, seed, _DRAWN, settings)
-    tables = _verify_days(settings, table, days, draw)
+    return _verified(_verify_days(settings, names, days, draw), draw)
+
+
+def _verified(tables: Sequence[TableVerified], draw: Draw | None) -> Report:
     seed = draw.seed if draw else None
     data = {"seed": seed, "tables": [_json(verified) for verified in tables]}
     return Report(_parts(tables, seed), data, any(verified.of("different") for verified in tables))
@@ -68,11 +90,11 @@ def _draw(days: str | None, sample: int | None, seed: int | None, by_default: in
     return None
 
 
-def _look_at_keys(settings: Settings, table: str | None) -> Report:
+def _look_at_keys(names: Sequence[str] = ()) -> Report:
     from platform_assets.engine.moves import keys_on_two_days
 
-    with opened_platform(settings) as platform:
-        found = keys_on_two_days(platform, [table] if table else platform.catalogue.names)
+    with opened_platform() as platform:
+        found = keys_on_two_days(platform, sorted(selected_tables(platform, names)) or platform.catalogue.names)
     parts = []
     for name, repeated in found.items():
         keys = "; ".join([name, *map(str, repeated)])
@@ -82,12 +104,14 @@ def _look_at_keys(settings: Settings, table: str | None) -> Report:
     return Report(parts or nothing, data, any(found.values()))
 
 
-def _verify_days(settings: Settings, table: str | None, days: str | None, draw: Draw | None) -> Sequence[TableVerified]:
+def _verify_days(
+    settings: Settings, names: Sequence[str], days: str | None, draw: Draw | None
+) -> Sequence[TableVerified]:
     from platform_assets.lakehouse.staging_folders import private_folder
     from platform_assets.operations.verify import verify as verify_days
 
     with _ended_by_a_signal(), opened_platform(settings) as platform:
-        only = selected(None if table is None else platform.catalogue[table].name, days, settings)
+        only = selected(platform, names, days)
         # The session inside of the folder: no process writes there any more when it is removed.
         with private_folder(platform.lake) as folder, computing(settings, "verify") as (spark, progress):
             return verify_days(platform, spark, only, folder, progress, draw)
@@ -149,20 +173,16 @@ def _json(verified: TableVerified) -> dict[str, Any]:
     }
 
 
-_SIDE = "gold.daily_sales, gold.daily_sales@RELEASE, gold.daily_sales@stage:NAME, a Parquet or Delta folder, or a CSV."
-
-
-def reconcile(
-    left: Annotated[str, typer.Argument(metavar="A", help=_SIDE)],
-    right: Annotated[str, typer.Argument(metavar="B", help="What to compare it with, written as A.")],
-    days: Days = None,
-    by: Annotated[
-        str | None, typer.Option("--by", metavar="COLUMN,…", help="Compare sums by these; event_date: of each day.")
-    ] = None,
-    tolerance: Annotated[str, typer.Option(help="What may differ, as `0.05, 0.1 %, 161 keys`.")] = "",
-    drill: Annotated[bool, typer.Option("--drill", help="Name the keys that differ, column by column.")] = False,
-    limit: Annotated[int, typer.Option(min=1, help="Most days, and keys of each kind, to name.")] = 20,
-    html: Annotated[Path | None, typer.Option(help="Also write a page to keep there.")] = None,
+def sides_diff(
+    left: str,
+    right: str,
+    days: str | None = None,
+    by: str | None = None,
+    tolerance: str = "",
+    limit: int = 20,
+    html: Path | None = None,
+    *,
+    drill: bool = False,
 ) -> Report:
     """Compare two sides: columns and rows, the content of each day, and with --drill the keys that differ.
 
@@ -203,15 +223,7 @@ def _sides_parts(found: SidesBeside, limit: int | None) -> Iterator[Part]:
         yield Points([key_sentence(key) for key in found.keys], quoted=True)
 
 
-engine = typer.Typer(
-    help="Which tables Sail computes in place of Spark, and whether the two agree.", no_args_is_help=True
-)
-
-_DRAWN_BESIDE = 5
-
-
-@engine.command("list")
-def list_() -> Report:
+def engines() -> Report:
     """Show by which engine each table is computed, and why."""
     with platform_to_look() as platform:
         known = admissions(platform)
@@ -236,26 +248,23 @@ def list_() -> Report:
     return Report([Table("Engines", names, rows, ("days compared",), ("table",))], {"tables": shown})
 
 
-@engine.command("verify")
-def verify_engines(
-    table: TableName,
-    days: Days = None,
-    sample: Annotated[
-        int | None, typer.Option(min=0, help=f"Days to draw besides the newest; {_DRAWN_BESIDE} by default.")
-    ] = None,
-    seed: Seed = None,
+def _admit(
+    names: Sequence[str] = (), days: str | None = None, sample: int | None = None, seed: int | None = None
 ) -> Report:
     """Compute published days on Spark and on Sail; the table is admitted to Sail if all come out as published.
 
-    That holds for this code version and contract. Exit code 1 if the table is not admitted.
+    That holds for this code version and contract. It needs a look if the table is not admitted.
     """
+    table = only_one("admin verify --admit", names)
+    if not table:
+        raise UsageError("--admit is about one table.", "Name it, as `admin verify gold.daily_sales --admit`.")
     from platform_assets.lakehouse.staging_folders import private_folder
     from platform_assets.operations.engines import verify_engine
 
     draw = _draw(days, sample, seed, _DRAWN_BESIDE, load_settings())
     with opened_platform() as platform:
         named = None if days is None else parse_days(days, platform.settings)
-        author = decided_by("engine verify", None)
+        author = decided_by("verify --admit", None)
         with (
             private_folder(platform.lake) as folder,
             computing(platform.settings, "verify") as (spark, progress),
@@ -275,16 +284,14 @@ def verify_engines(
     return Report(_verified_parts(found), data, bool(admission.refused))
 
 
-@engine.command()
-def compare(
-    table: TableName,
-    days: Days = None,
-    examples: Annotated[int, typer.Option(min=0, max=1000, help="Keys to show of each way to differ.")] = 5,
-) -> Report:
+def engines_diff(names: Sequence[str] = (), days: str | None = None, examples: int = 5) -> Report:
     """Compute days on both engines and show what differs by column and key; nothing of it is published.
 
-    A table that differs is taken off Sail. Exit code 1 if anything differs.
+    A table that differs is taken off Sail. It needs a look if anything differs.
     """
+    table = only_one("diff spark sail", names)
+    if not table:
+        raise UsageError("Say which table both are to compute.", "Name it, as `diff spark sail gold.daily_sales`.")
     from platform_assets.operations.engines import compare_engines
 
     if days is None:

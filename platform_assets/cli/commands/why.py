@@ -13,7 +13,7 @@ import typer
 from rich.tree import Tree
 
 from platform_assets.cli.changes_view import ended_json, ended_note
-from platform_assets.cli.console import escape, parse_day, platform_to_look, without_numpy
+from platform_assets.cli.console import UsageError, escape, parse_day, platform_to_look, without_numpy
 from platform_assets.cli.held_view import held_json, held_parts, not_taken_lines, warned_day_parts, warned_json
 from platform_assets.cli.options import AsJson, OneDay, TableName
 from platform_assets.contracts.rules import quarantine_table
@@ -67,9 +67,18 @@ def why(
     table: TableName,
     day: OneDay,
     diff: Annotated[bool, typer.Option("--diff", help="Show what differs now from what the day was made of.")] = False,
+    history: Annotated[
+        bool, typer.Option("--history", help="All that ever happened to the day instead, oldest first.")
+    ] = False,
     as_json: AsJson = False,
 ) -> Report:
     """Show what a day was made from, by which run and code, back to the files; exit code 1 if it is stale or held."""
+    if history:
+        if diff:
+            raise UsageError("--history and --diff show different things.", "Leave out one of them.")
+        from platform_assets.cli.commands.audit import life
+
+        return life(table, day)
     with platform_to_look() as platform, without_numpy():
         contract = platform.catalogue[table]
         explanation = explain(platform, contract, parse_day(day, platform.settings))
@@ -104,7 +113,7 @@ def _parts(explanation: Explanation, beside: _Besides, *, diff: bool) -> Iterato
         yield Note("yellow", "in part", f"{only}before, so that the day stays stale until it is computed whole")
     record = explanation.origin.days.get(explanation.day)
     if accepted := accepted_by_hand(record.figures if record else {}):
-        what = f"by hand: what {' and '.join(accepted)} found; `audit show {name}` says who did and why"
+        what = f"by hand: what {' and '.join(accepted)} found; `why {name} --history` says who did and why"
         yield Note("", "accepted", what)
     yield from (Note("yellow", "not taken", line) for line in not_taken_lines(beside.replaced))
     made = [(name, each) for name, each in beside.columns.items() if [one.rpartition(".")[2] for one in each] != [name]]

@@ -67,7 +67,7 @@ def chosen(
     near = near or did_you_mean(selection.arrival or "", {row.arrival for row in others})
     before = ": a person discarded it" if any(map(selection.has, others)) else ""
     raise QuarantineError(
-        f"No rows of {selection} are set aside{before}.", f"{near}`platform-assets quarantine list --all` shows all."
+        f"No rows of {selection} are set aside{before}.", f"{near}`platform-assets status quarantine --all` shows all."
     )
 
 

@@ -136,7 +136,7 @@ def other_records(recorded: Mapping[str, int], seen: Mapping[str, Inspection]) -
     """
     return {
         path: f"had {counted(recorded[path], 'row')} and has {inspection.landed:,} by today's contract, so that its "
-        "refused rows cannot be identified; `platform-assets reload` reads all of them"
+        "refused rows cannot be identified; `platform-assets admin reload` reads all of them"
         for path, inspection in seen.items()
         if inspection.landed != recorded[path]
     }

@@ -305,7 +305,8 @@ def _stage_markers(
     if lost := [part.path for part in parts if counts.get(part.path, 0) + erased[part.path] != part.taken]:
         raise WithdrawalError(
             f"{contract.name} does not have the rows that were taken of {lost[0]}; nothing was withdrawn.",
-            "Run `platform-assets ledger rebuild` and try again; if it stays so, restore the table from a backup.",
+            "Run `platform-assets admin ledger --rebuild` and try again; if it stays so, restore the table from a "
+            "backup.",
         )
     # Days of later arrivals may have tombstones of the versions that are now withdrawn.
     held = {day for (day, _), rows in found.items() if rows}

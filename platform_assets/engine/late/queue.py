@@ -97,7 +97,7 @@ def choose(platform: Platform, verdict: Verdict, selection: LateSelection) -> tu
         )
     raise LateQueueError(
         f"Nothing of {selection} waits in the late queue.",
-        "See what waits with `platform-assets late list`, and what was decided with `late list --all`.",
+        "See what waits with `platform-assets status late`, and what was decided with `status late --all`.",
     )
 
 
@@ -312,7 +312,7 @@ def _counting(platform: Platform, path: str, arrivals: Sequence[ArrivalRecord]) 
     if not counts:
         raise WithdrawalError(
             f"Nothing of {path} counts: it was refused whole, is a withdrawal itself, or was withdrawn before.",
-            "Nothing needs to be taken back; `platform-assets audit decisions` shows who withdrew what.",
+            "Nothing needs to be taken back; `platform-assets status decisions` shows who withdrew what.",
         )
     # A table that no domain declares any more keeps no other from being mended.
     return [arrival for arrival in counts if arrival.table in platform.catalogue.names] or counts

@@ -150,7 +150,8 @@ def _refuse(snapshot: LakeSnapshot, contract: Contract, marks: Mapping[date, Day
         raise ContractError(
             f"{table} on disk cannot take rows of its contract: {_named(changes)}. Raw rows are kept as they were "
             "delivered.",
-            f"Take the change back; or have all deliveries taken anew by this contract, `platform-assets reload {raw} "
+            "Take the change back; or have all deliveries taken anew by this contract, `platform-assets admin "
+            f"reload {raw} "
             "--dry-run` says what that does; or declare the table under a new name and deliver its files there.",
         )
     if need != "all days" or not (left := sorted(marks.keys() - set(days))):

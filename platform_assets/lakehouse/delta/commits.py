@@ -111,7 +111,8 @@ def actions(table_path: Location, version: int) -> list[Action]:
         raise DamagedTableError(
             f"Commit {version} of {table_name(table_path)} is {'missing' if content is None else 'torn'}: "
             f"{commit_file(table_path, version)}.",
-            "If a publication died here, run `platform-assets recover`, which removes a torn commit that was never "
+            "If a publication died here, run `platform-assets admin recover`, which removes a torn commit that was "
+            "never "
             "visible; else restore the file from a backup.",
         )
     return parsed

@@ -88,7 +88,8 @@ def check_columns(path: Location, change: TableChange, before: TableSnapshot | N
     if problems:
         raise SchemaMismatchError(
             f"The files staged for {change.table} do not fit it: {'; '.join(problems)}.",
-            "Stage the days with the table's columns. If its contract changed, `platform-assets stale` says what the "
+            "Stage the days with the table's columns. If its contract changed, `platform-assets status stale` says "
+            "what the "
             "table needs to follow it.",
         )
 

@@ -47,7 +47,7 @@ def damaged(file: Location, problem: str) -> DamagedTableError:
     """Return the error for a damaged file."""
     return DamagedTableError(
         f"The file {file} {problem}.",
-        "`platform-assets audit verify --read-all` names all that is damaged, and for each day what repairs it: a "
+        "`platform-assets admin audit --read-all` names all that is damaged, and for each day what repairs it: a "
         "backup or, of silver and gold, the command that computes it again.",
     )
 

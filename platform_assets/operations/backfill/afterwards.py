@@ -154,7 +154,7 @@ def roll_back(
             raise BackfillError(
                 f"The plan {name} is rolled back already, by {before.who} in release {before.release}: {before.why}; "
                 "nothing was rolled back.",
-                f"`platform-assets plan status {name}` shows it.",
+                f"`platform-assets status backfills {name}` shows it.",
             )
         _published(platform, record)
         if before:
@@ -177,7 +177,7 @@ def cancel(platform: Platform, name: str, author: Author) -> BackfillRecord:
         if record.state in OVER or (record.state == "publishing" and publication_by(platform, record)):
             raise BackfillError(
                 f"The plan {name} is {record.state} and cannot be cancelled.",
-                f"`platform-assets plan rollback {name}` puts its days back, if it was published.",
+                f"`platform-assets undo backfill:{name}` puts its days back, if it was published.",
             )
         if STAGE + name in stage_names(platform.lake):
             drop_stage(platform, STAGE + name)
@@ -206,7 +206,7 @@ def _published(platform: Platform, record: BackfillRecord) -> dict[str, dict[dat
     if record.state != "published":
         raise BackfillError(
             f"The plan {record.name} is {record.state}, not published.",
-            "`platform-assets plan status` shows all plans.",
+            "`platform-assets status backfills` shows all plans.",
         )
     published = platform.ledger.publication(record.publication)
     if published is None:

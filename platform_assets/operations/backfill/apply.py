@@ -102,7 +102,7 @@ def _refuse_blocked(sitting: Sitting, plan: Plan, days: Mapping[str, frozenset[d
             raise sitting.stop(
                 f"{counted(len(gone), 'day')} of {table} cannot be computed any more ({which(gone)}): "
                 f"{reads.table} on {reads.day} is not there",
-                f"Deliver or compute that, `platform-assets plan cancel {sitting.record.name}`, and apply it "
+                f"Deliver or compute that, `platform-assets undo backfill:{sitting.record.name}`, and apply it "
                 "again; or leave these days out with `days.without`.",
             )
 
@@ -186,7 +186,8 @@ def _still_there(sitting: Sitting, known: set[tuple[str, date]]) -> set[tuple[st
         raise sitting.stop(
             f"{counted(len(gone), 'day')} that it had staged are gone, first {table} {day}: its stage was dropped "
             "while it was applied",
-            f"Apply it again to compute them anew; to give it up, `platform-assets plan cancel {sitting.record.name}`.",
+            "Apply it again to compute them anew; to give it up, `platform-assets undo "
+            f"backfill:{sitting.record.name}`.",
         )
     return there
 
@@ -210,7 +211,8 @@ def _stage(sitting: Sitting, step: RolloutStep) -> tuple[StepResult, ...]:
         sitting.keep(sitting.record.model_copy(update=update))
         raise sitting.stop(
             f"settled figures move at {step.share} %, and hash {as_it_is} was not approved since they were found",
-            f"Ask another person to run `platform-assets plan approve FILE --hash {as_it_is} --reason … --by …`; then "
+            f"Ask another person to run `platform-assets backfill approve FILE --hash {as_it_is} --reason … --by "
+            "…`; then "
             "apply it again.",
             _lines(failed),
         )
@@ -243,7 +245,7 @@ def _refuse_failed(sitting: Sitting, failed: Mapping[str, Mapping[date, str]], s
         raise sitting.stop(
             f"{counted(sum(map(len, failed.values())), 'day')} did not pass the gates of their contract at {share} %",
             "Mend the code and apply the plan again. What it reads is as it was when it began: after other data, "
-            f"`platform-assets plan cancel {sitting.record.name}` first.",
+            f"`platform-assets undo backfill:{sitting.record.name}` first.",
             lines,
         )
 
@@ -267,9 +269,9 @@ def _judge(sitting: Sitting, share: int, stage: OpenStage | None = None) -> None
     if failed:  # the first of them begins the message
         raise sitting.stop(
             f"at {share} % {counted(len(failed), 'gate')} of the plan failed: {failed[0].sentence}",
-            f"Look with `platform-assets stage compare {STAGE}{file.name}`. Mend the code or the tolerance and apply "
+            f"Look with `platform-assets diff stage:{STAGE}{file.name}`. Mend the code or the tolerance and apply "
             "the plan again; what it reads is as it was when it began, so after other data, or to give it up, "
-            f"`platform-assets plan cancel {file.name}`. Readers see nothing of it.",
+            f"`platform-assets undo backfill:{file.name}`. Readers see nothing of it.",
             [line for verdict in failed for line in (verdict.sentence, *verdict.worst)][1:],
         )
 
@@ -316,7 +318,7 @@ def publish(sitting: Sitting) -> None:
         sitting.record = sitting.record.model_copy(update={"done": 0})
         raise sitting.stop(
             "no day came out another one and good, so there is nothing to publish",
-            f"Apply it again to compute it anew, or `platform-assets plan cancel {file.name}`.",
+            f"Apply it again to compute it anew, or `platform-assets undo backfill:{file.name}`.",
         )
     sitting.keep(as_published(platform, sitting.record, newest))
     sitting.say(sitting.record.events[-1].what)
@@ -348,7 +350,7 @@ def _refuse_strangers(sitting: Sitting, stage: OpenStage) -> None:
         raise sitting.stop(
             f"its stage holds {counted(len(strange), 'day')} outside the plan, first {table} {day}: they were computed "
             "there by hand",
-            f"`platform-assets plan cancel {sitting.record.name}`, and apply it again.",
+            f"`platform-assets undo backfill:{sitting.record.name}`, and apply it again.",
         )
 
 

@@ -175,7 +175,9 @@ def experience_of(platform: Platform, tables: Collection[str]) -> Experience:
     by_publication: defaultdict[str, dict[str, Timing]] = defaultdict(dict)
     for timing in timings:
         by_publication[timing.publication][timing.table] = timing
-    records, _ = all_records(platform.lake)  # `plan status` names one that is damaged; another plan can do without it
+    records, _ = all_records(
+        platform.lake
+    )  # `status backfills` names one that is damaged; another plan can do without it
     published = [record for record in records if record.publication in by_publication and record.starts]
     newest = sorted(published, key=lambda record: record.publication, reverse=True)[:_MOST]
     return experience([_run(record, by_publication[record.publication]) for record in newest], timings, tables)
@@ -298,7 +300,7 @@ def _touched(platform: Platform, file: PlanFile) -> frozenset[date]:
         if record is None:
             raise PlanFieldError(
                 f"the publication {touched.publication!r} is in no release.",
-                "`platform-assets releases` lists them.",
+                "`platform-assets status releases` lists them.",
                 ("days", "touched_by", "publication"),
             )
         return frozenset(day.day for day in record.days)
@@ -341,12 +343,12 @@ def approve(platform: Platform, file: PlanFile, hash: str, author: Author) -> Ba
         raise PlatformError(
             f"The plan {file.name} is {backfill.hash} now, not {hash}: its file, the days that it comes to, or "
             "the code that computes them is another one.",
-            "Look at it again with `platform-assets plan explain`, and approve that.",
+            "Look at it again with `platform-assets backfill explain`, and approve that.",
         )
     if is_same(author.who, file.owner):
         raise PlatformError(
             f"{author.who} owns the plan {file.name}, and owners cannot approve their own plans.",
-            "Ask another person: `platform-assets plan approve … --by NAME`.",
+            "Ask another person: `platform-assets backfill approve … --by NAME`.",
         )
     if backfill.blocking:
         first = backfill.blocking[0]

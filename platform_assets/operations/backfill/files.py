@@ -67,7 +67,7 @@ def plan_text(path: Path) -> str:
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise PlanFileError(
-            f"{path} cannot be read: {why}.", "Name a plan file; `platform-assets plan new` writes one."
+            f"{path} cannot be read: {why}.", "Name a plan file; `platform-assets backfill new` writes one."
         ) from error
 
 
@@ -96,7 +96,9 @@ def said_in(text: str, name: str) -> CommentedMap:
     except _UNREADABLE as error:
         raise PlanFileError(f"{name} is no YAML: {error}.", "Correct it.") from error
     if not isinstance(said, CommentedMap):
-        raise PlanFileError(f"{name} holds no fields.", "Begin with `name:`; `platform-assets plan new` writes one.")
+        raise PlanFileError(
+            f"{name} holds no fields.", "Begin with `name:`; `platform-assets backfill new` writes one."
+        )
     return said
 
 
@@ -147,7 +149,7 @@ def plan_in(folder: Path, name: str) -> Path:
         )
     if found:
         return found[0]
-    known = f"There are {', '.join(files)}." if files else "`platform-assets plan new` writes one there."
+    known = f"There are {', '.join(files)}." if files else "`platform-assets backfill new` writes one there."
     raise PlanFileError(f"There is no plan {name!r} in {folder}.", f"{did_you_mean(name, files)}{known}")
 
 
@@ -217,7 +219,9 @@ def parse_plan(text: str, name: str) -> PlanFile:
             ) from error
         first, *more = (f"{name}, line {line}, {what}" for line, what in sorted(_mistakes(error, said)))
         raise PlanFileError(
-            first, "Correct the file; `platform-assets plan new` writes one in which every field is explained.", more
+            first,
+            "Correct the file; `platform-assets backfill new` writes one in which every field is explained.",
+            more,
         ) from error
 
 
@@ -244,7 +248,7 @@ def written(file: PlanFile) -> str:
     """Return a plan as YAML, with the meaning of every field that it sets above it, and the others as comments."""
     yaml = YAML()
     yaml.width = 100
-    lines = ["# A backfill as reviewed code. `platform-assets plan explain FILE` shows what it comes to.", ""]
+    lines = ["# A backfill as reviewed code. `platform-assets backfill explain FILE` shows what it comes to.", ""]
     said = file.model_dump(mode="json", exclude_none=True, exclude_unset=True)
     fields: type[BaseModel] = PlanFile
     defaults = fields.model_construct().model_dump(mode="json", exclude_none=True)

@@ -77,7 +77,11 @@ def applied_before(record: BackfillRecord) -> Obstacle | None:
     """Return the obstacle that a plan is over; None if it can go on or begin again."""
     if record.state not in OVER or record.state == "cancelled":
         return None
-    replay = f" `platform-assets plan replay {record.name}` is the proof of that one." if record.wants_proof else ""
+    replay = (
+        f" `platform-assets admin verify backfill:{record.name}` is the proof of that one."
+        if record.wants_proof
+        else ""
+    )
     return Obstacle(
         f"The plan {record.name} was applied before: {record.came_to}.",
         f"Give another plan another name.{replay}",
@@ -113,7 +117,7 @@ def _before(platform: Platform, file: PlanFile) -> Iterator[Obstacle]:
         if record is None or not (over := applied_before(record)):
             return
         if record.wants_proof and record.file == file:
-            todo = "`platform-assets plan apply FILE` computes its proof, which is still to come, and nothing else."
+            todo = "`platform-assets backfill apply FILE` computes its proof, which is still to come, and nothing else."
             yield replace(over, todo=todo, blocks=False)
         else:
             yield over

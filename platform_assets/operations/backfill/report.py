@@ -194,8 +194,8 @@ def record_parts(
     rollout = [(f"{share} %", table, f"{len(days):,}", which(days)) for share, table, days in steps]
     yield Grid("", ("rollout", "table", "days", "which"), rollout, right=("rollout", "days"))
     yield Heading("To do it again")
-    again = f"`platform-assets plan replay {record.name}` computes all of it again, and compares checksums."
-    yield f"Hash `{record.hash}`. {again} `platform-assets plan rollback {record.name}` puts exactly these days back."
+    again = f"`platform-assets admin verify backfill:{record.name}` computes all of it again, and compares checksums."
+    yield f"Hash `{record.hash}`. {again} `platform-assets undo backfill:{record.name}` puts exactly these days back."
     made = Grid("", ("table", "code", "contract", "commit", "read"), made_by, quoted=("code", "contract"))
     yield Details("", [*([made] if made_by else []), "The plan, as it was applied:", Listing(written(file))])
 
@@ -267,7 +267,7 @@ def _before_and_after(
     each = Grid("", names, of_days, right=names[2:4], quoted=names[4:])
     yield Details(f"{counted(len(days), 'day')} with checksums", [each], everywhere=True)
     if more := len(days) - len(of_days):
-        yield f"And {counted(more, 'more day')}: `platform-assets plan report {record.name}`."
+        yield f"And {counted(more, 'more day')}: `platform-assets backfill report {record.name}`."
 
 
 def _compared(pair: Pair) -> tuple[str, str, str]:

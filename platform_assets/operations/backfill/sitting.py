@@ -119,7 +119,7 @@ def stop_if_paused(sitting: Sitting) -> None:
     """Stop if a person paused the plan."""
     name = sitting.record.name
     if is_paused(sitting.platform.lake, name):
-        todo = f"`platform-assets plan resume {name}`, then apply it again."
+        todo = f"`platform-assets backfill resume {name}`, then apply it again."
         raise sitting.stop("it was paused", todo, state="paused")
 
 
@@ -142,7 +142,7 @@ def may_go_on(sitting: Sitting) -> None:
         raise sitting.stop(
             f"it had to be staged until {file.service.until} UTC",
             "Write a later service.until in the file, have that approved where it is asked for, and apply it again; or "
-            f"`platform-assets plan cancel {record.name}`.",
+            f"`platform-assets undo backfill:{record.name}`.",
         )
     if used := spent(file.budget, record.seconds, record.bytes, cores_of(sitting.platform)):
         raise sitting.stop(
@@ -156,7 +156,7 @@ def keys_stay_apart(sitting: Sitting) -> Iterator[None]:
     try:
         yield
     except ScopeError as error:
-        todo = f"`platform-assets plan cancel {sitting.record.name}`, and apply it again, or without `only`."
+        todo = f"`platform-assets undo backfill:{sitting.record.name}`, and apply it again, or without `only`."
         raise sitting.stop(error.what, todo) from error
 
 
@@ -198,7 +198,7 @@ def _begun(platform: Platform, file: PlanFile, author: Author) -> BackfillRecord
     if (before is None or before.state == "cancelled") and (stage := stage_of(platform, file.name)):
         raise BackfillError(
             f"The stage {stage.name} is there already, and not by this plan.",
-            f"Drop it with `platform-assets stage drop {stage.name}`, and apply the plan again.",
+            f"Drop it with `platform-assets undo stage:{stage.name}`, and apply the plan again.",
         )
     with begin_lock(platform.lake):  # who looks whether another comes to the same days is not yet seen by that other
         platform.sync()
@@ -242,7 +242,8 @@ def _refuse(backfill: Backfill) -> None:
         raise BackfillError(
             f"The plan {name} needs {counted(backfill.consent.needed, 'approval')} of {backfill.hash} and has "
             f"{len(backfill.consent.given)}, because {' and '.join(backfill.consent.because)}.",
-            f"Ask another person to run `platform-assets plan approve FILE --hash {backfill.hash} --reason … --by …`.",
+            f"Ask another person to run `platform-assets backfill approve FILE --hash {backfill.hash} --reason … "
+            "--by …`.",
         )
 
 
@@ -259,8 +260,8 @@ def waits_for(platform: Platform, record: BackfillRecord) -> tuple[str, ...]:
     if record.wants_proof:
         hours = record.file.service.hours
         if not may_compute(record.file.service, datetime.now(UTC)):
-            return (f"Its proof waits for its hours, {hours} UTC: `platform-assets plan apply FILE` then.",)
-        return ("Its proof is still to come: from the running `apply`, or `platform-assets plan apply FILE`.",)
+            return (f"Its proof waits for its hours, {hours} UTC: `platform-assets backfill apply FILE` then.",)
+        return ("Its proof is still to come: from the running `apply`, or `platform-assets backfill apply FILE`.",)
     return () if record.state in OVER else tuple(_waits(platform, record))
 
 
@@ -282,7 +283,7 @@ def _waits(platform: Platform, record: BackfillRecord) -> Iterator[str]:
             yield f"It waits for the publish lock, which {publisher} holds."
         return
     if is_paused(lake, record.name):
-        yield f"It is paused: `platform-assets plan resume {record.name}`."
+        yield f"It is paused: `platform-assets backfill resume {record.name}`."
     computes = record.done < len(record.steps)
     if computes and not may_compute(file.service, datetime.now(UTC)):
         yield f"It waits for its hours, {file.service.hours} UTC."
@@ -295,12 +296,12 @@ def _waits(platform: Platform, record: BackfillRecord) -> Iterator[str]:
         yield from waits_to_begin(explain(platform, file))
     for decided in overruled(platform, record):
         yield f"It would overrule what was decided since: {decided.what}. {decided.todo}"
-    yield "No process applies it now: `platform-assets plan apply FILE` goes on."
+    yield "No process applies it now: `platform-assets backfill apply FILE` goes on."
 
 
 def overruled(platform: Platform, record: BackfillRecord) -> Iterator[Obstacle]:
     """Yield the decisions since a backfill began that it would overrule, each as a phrase, and what to do."""
-    planned, calendar, cancel = record.by_table, platform.calendar, f"`platform-assets plan cancel {record.name}`"
+    planned, calendar, cancel = record.by_table, platform.calendar, f"`platform-assets undo backfill:{record.name}`"
     for table, every in planned.items():
         if outside := sorted(day for day in every if day not in calendar):
             lie = "lies" if len(outside) == 1 else "lie"

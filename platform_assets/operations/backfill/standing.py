@@ -80,9 +80,9 @@ def _parts(backfill: Backfill, at: Path | None) -> Iterator[Part]:
 
 def _next(backfill: Backfill, file: str) -> str:
     if not backfill.consent.is_there:
-        return f"`platform-assets plan approve {file} --hash {backfill.hash} --reason … --by …`"
+        return f"`platform-assets backfill approve {file} --hash {backfill.hash} --reason … --by …`"
     enough = "it is approved" if backfill.consent.needed else "it needs no approval"
-    return f"{enough}: `platform-assets plan apply {file}`"
+    return f"{enough}: `platform-assets backfill apply {file}`"
 
 
 def _calendars(backfill: Backfill) -> Iterator[Part]:

@@ -138,7 +138,7 @@ def together(held: Iterable[HeldDay]) -> tuple[tuple[HeldDay, ...], ...]:
 
 def withdraw_command(path: str, why: str) -> str:
     """Return the command that takes an arrival out again, ready for a shell."""
-    return f"platform-assets withdraw {for_shell(path)} --reason {for_shell(why)}"
+    return f"platform-assets undo {for_shell(path)} --reason {for_shell(why)}"
 
 
 def held_days(platform: Platform, holds: Iterable[Hold], *, with_arrivals: bool = True) -> tuple[HeldDay, ...]:

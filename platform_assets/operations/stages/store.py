@@ -144,7 +144,7 @@ def refuse_damaged(platform: Platform, stage: OpenStage) -> None:
 
 
 def stage_basis(platform: Platform, stage: OpenStage) -> LakeSnapshot:
-    """Return what a step in the stage reads, and what `stage read` shows."""
+    """Return what a step in the stage reads, and what `read --stage` shows."""
     return LakeSnapshot(platform, release(platform.lake, stage.release), stage.staged, is_private=True)
 
 
@@ -207,7 +207,7 @@ def refuse_protected_since(platform: Platform, stage: OpenStage, protected_too: 
             f"{'is' if len(closed) == 1 else 'are'} protected by now ({which(list(closed))}): "
             f"{next(iter(closed.values()))}.",
             f"Drop it with {dropped_by(platform.lake, stage.name)}. To change protected days, write a plan with "
-            "`override_protected`: `platform-assets plan new`.",
+            "`override_protected`: `platform-assets backfill new`.",
         )
 
 

@@ -106,7 +106,7 @@ def _build_asset(
         group_name=catalogue.domain_of(contract.name).name,
         owners=shown_owners(contract.owner),
         kinds={"pyspark", "deltalake", contract.layer},
-        tags={"domain": catalogue.domain_of(contract.name).name},
+        tags={"domain": catalogue.domain_of(contract.name).name, **dict.fromkeys(contract.tags, "")},
         deps=[asset_key(read.table) for read in contract.inputs],
         partitions_def=partitions,
         backfill_policy=dg.BackfillPolicy.single_run(),

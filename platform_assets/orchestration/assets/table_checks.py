@@ -110,7 +110,7 @@ def _circuit(contract: Contract, state: CircuitState, waits: str, now: datetime)
     if waits:
         metadata["waits for"] = plain(waits)
     if state.stops or waits:
-        metadata["what to do"] = plain(f"platform-assets breaker show {contract.name}; docs/circuit.md")
+        metadata["what to do"] = plain(f"platform-assets status circuits {contract.name}; docs/circuit.md")
     return dg.AssetCheckResult(
         check_name="circuit",
         asset_key=asset_key(contract.name),

@@ -294,7 +294,7 @@ def _of_heads(now: AnnouncedHeads | None, announced: AnnouncedHeads | None) -> I
     if now is None or (announced and (announced.heads == now.heads or now.told_at - announced.told_at < _HEADS_EVERY)):
         return
     title = "The chains of releases and decisions go on."
-    text = f"{title}\nKeep this head: `platform-assets audit verify --expect {now.heads}`"
+    text = f"{title}\nKeep this head: `platform-assets admin audit --expect {now.heads}`"
     payload = {"text": text, "what": "head", "head": now.heads, "at": now.told_at.isoformat()}
     yield Announcement(Announced(heads=now), title, text, payload)
 

@@ -143,9 +143,7 @@ def describe(pending: Waiting) -> str:
         parts.append(f"{len(pending.growing):,} still growing, left for the next tick ({names})")
     if pending.problems:
         kinds = _some(alike((problem.path, problem.message) for problem in pending.problems))
-        parts.append(
-            f"{len(pending.problems):,} cannot be taken ({kinds}): `platform-assets status --files` lists them"
-        )
+        parts.append(f"{len(pending.problems):,} cannot be taken ({kinds}): `platform-assets status files` lists them")
     return "; ".join(parts)
 
 
@@ -194,7 +192,7 @@ def describe_waiting(plan: Plan) -> str:
     if blocked:
         parts.append(
             f"{counted(len(blocked), 'day')} cannot be computed, because an input is held or not there, or a circuit "
-            "is open: `platform-assets stale` says which"
+            "is open: `platform-assets status stale` says which"
         )
     if plan.by_people:
         parts.append(describe_by_people(plan.by_people))

@@ -149,7 +149,7 @@ _MOST_SHOWN = 50
 _SENDING_S = 30.0
 """A tick has a minute; what slow receivers leave waits for the next one."""
 _NAMED = 10
-"""Messages that a tick names; `outbox list --all` has them all."""
+"""Messages that a tick names; `status messages --all` has them all."""
 
 
 def _step(task: Task) -> dg.OpDefinition:
@@ -170,7 +170,7 @@ def _step(task: Task) -> dg.OpDefinition:
             named = "; ".join(f"{table} {days[0]} and {len(days) - 1:,} more" for table, days in done.differing.items())
             raise dg.Failure(
                 f"Files hold other rows than were published, and were left alone: {named}.\n"
-                "`platform-assets verify TABLE --days DAY` shows more; everything else was compacted.",
+                "`platform-assets admin verify TABLE --days DAY` shows more; everything else was compacted.",
                 metadata=_metadata(task, done),
                 allow_retries=False,
             )
@@ -231,7 +231,7 @@ def _look(platform: PlatformResource) -> None:
     with platform.open() as opened:
         found = keys_on_two_days(opened, opened.catalogue.names)
     if lines := [f"{table}: {one}" for table, repeated in found.items() for one in repeated]:
-        todo = "Set moves_within_days to what lies between the days; `platform-assets verify --keys` shows all."
+        todo = "Set moves_within_days to what lies between the days; `platform-assets admin verify --keys` shows all."
         raise dg.Failure(f"Keys lie on two days and count twice. {visible(lines[0])}.\n{todo}", allow_retries=False)
 
 
@@ -264,7 +264,7 @@ def deliver_messages(context: dg.SensorEvaluationContext, platform: PlatformReso
         last = done.failed[-1]
         raise DeliveryError(
             f"{len(done.failed)} of {tried} messages were not delivered. {last.target} {last.problem}.",
-            "They are tried again by themselves; `platform-assets outbox list` says when, and what was given up.",
+            "They are tried again by themselves; `platform-assets status messages` says when, and what was given up.",
         )
     waits = [f"nothing is sent to {target}: {reason}" for target, reason in done.no_address.items()]
     sent = [f"delivered: {message.title}" for message in done.delivered[:_NAMED]]

@@ -146,9 +146,9 @@ class Touched(_Part):
     """Days that something which happened has touched; exactly one of these."""
 
     arrival: str | None = None
-    """Path of a delivered file, as `late list` and `why` have it: the days of its raw table that it has rows of."""
+    """Path of a delivered file, as `status late` and `why` have it: the days of its raw table that it has rows of."""
     publication: str | None = None
-    """Name of a publication, as `releases` has it: the days that it published."""
+    """Name of a publication, as `status releases` has it: the days that it published."""
 
     @model_validator(mode="after")
     def _is_one(self) -> Self:
@@ -238,7 +238,7 @@ class Service(_Part):
 
 
 class Approvals(_Part):
-    """When the hash that `plan explain` shows needs approval; never by default."""
+    """When the hash that `backfill explain` shows needs approval; never by default."""
 
     above_days: Annotated[int, Field(ge=0, le=MOST)] | None = None
     """Of tables, all together."""

@@ -329,7 +329,7 @@ def readable(sides: Collection[str], copies: Collection[str]) -> Iterator[None]:
         lines = [line for line in str(error).splitlines() if line.strip() and not line.startswith("An error occurred")]
         first = next(iter(lines), error)
         if not copies:
-            todo = "`platform-assets doctor` looks at Spark, `platform-assets verify` at the tables."
+            todo = "`platform-assets admin doctor` looks at Spark, `platform-assets admin verify` at the tables."
             raise SideError(f"{' and '.join(sides)} cannot be compared: {first}", todo) from error
         is_empty = isinstance(error, PySparkException) and error.getCondition() == "UNABLE_TO_INFER_SCHEMA"
         what = f"{' or '.join(copies)} {'holds no Parquet file.' if is_empty else f'cannot be read: {first}'}"

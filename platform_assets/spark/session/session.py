@@ -129,7 +129,7 @@ def not_started(settings: Settings, reason: str) -> SessionError:
     if why := why_unreachable(places_of(settings)):
         return SessionError(
             f"Spark does not start: {what} does not answer at {why} (log: {log_file(settings)}).",
-            f"Start it, or correct {setting}; `platform-assets doctor` tries it at once.",
+            f"Start it, or correct {setting}; `platform-assets admin doctor` tries it at once.",
         )
     if not computes_here(settings) and "stopped SparkContext" in reason:
         return SessionError(

@@ -173,7 +173,7 @@ def values_explained(table: str, days: Collection[date]) -> Iterator[None]:
         raise TransformError(
             f"What computes {table} fails on a value of {of_days}: {said}",
             "Correct its transform, or have a rule quarantine such rows; none of these days was published. "
-            "`platform-assets stale` shows what waits.",
+            "`platform-assets status stale` shows what waits.",
         ) from error
 
 
@@ -187,7 +187,7 @@ def _explained(table: str, part: str, what: str, error: BaseException) -> Transf
     where = f" ({line})" if line else ""
     return TransformError(
         f"{table} cannot be computed by its {part}{where}: {what}",
-        "Correct it; no day of the table was published by it. `platform-assets stale` shows what waits.",
+        "Correct it; no day of the table was published by it. `platform-assets status stale` shows what waits.",
     )
 
 

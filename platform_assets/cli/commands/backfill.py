@@ -1,32 +1,27 @@
-"""`plan`: backfills as reviewed code."""
+"""`backfill …`: backfills as reviewed code, and what `status`, `diff`, `undo` and `admin verify` do with one."""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Group, RenderableType
-from rich.progress_bar import ProgressBar
-from rich.table import Table
-from rich.text import Text
 
 from platform_assets.cli.changes_view import rollback_parts
 from platform_assets.cli.console import (
     UsageError,
-    console,
+    computed_tables,
     opened_platform,
     parse_days,
     platform_to_look,
     print_parts,
     write_page,
 )
-from platform_assets.cli.options import AsJson, Cascade, Days, Only, UntilLifted, decided_by, parse_keys
+from platform_assets.cli.options import Days, Only, decided_by, only_one, parse_keys
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import computing, session_on_demand
 from platform_assets.engine.platform import Author, Platform
@@ -55,7 +50,7 @@ from platform_assets.records.history import LASTING
 from platform_assets.report import Note, Part, Report, page, picked
 from platform_assets.report import markdown as as_markdown
 from platform_assets.settings import Settings, load_settings
-from platform_assets.words import counted, lasting, size, visible
+from platform_assets.words import counted, lasting, size
 
 if TYPE_CHECKING:
     from platform_assets.planning.backfill.pace import Standing
@@ -63,19 +58,14 @@ if TYPE_CHECKING:
 _EVERY_S = 1.0
 _LINE_EVERY_S = 10.0
 
-plan = typer.Typer(
-    help="Backfills as reviewed code: a plan file is explained, approved and applied.", no_args_is_help=True
-)
-
-File = Annotated[Path, typer.Argument(metavar="FILE", help="The plan file.")]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="The file of the backfill.")]
 Html = Annotated[Path | None, typer.Option("--html", help="Write a page there that needs nothing else, for a browser.")]
-Name = Annotated[str, typer.Argument(help="Of a plan that was begun, as `plan status` has it.")]
+Name = Annotated[str, typer.Argument(help="Of a backfill that was begun, as `status backfills` has it.")]
 
 
-@plan.command()
 def new(
-    name: Annotated[str, typer.Argument(help="Of the plan: letters, digits, dots, hyphens and underscores.")],
-    tables: Annotated[list[str], typer.Option("--table", help="To be computed; several times for several.")],
+    name: Annotated[str, typer.Argument(help="Letters, digits, dots, hyphens and underscores.")],
+    tables: Annotated[list[str], typer.Argument(metavar="TABLE", help="To be computed.")],
     author: Author,
     days: Days = None,
     stale: Annotated[bool, typer.Option("--stale", help="The days that are stale, in place of --days.")] = False,
@@ -87,23 +77,23 @@ def new(
     """Write a plan file that is worth a review: what you say, and all that you could say as comments."""
     settings = load_settings()
     if (days is None) != stale:
-        raise UsageError("A plan needs --days, or --stale, one of them.", "Add --days 2017-01-01..2017-03-31.")
+        raise UsageError("A backfill needs --days, or --stale, one of them.", "Add --days 2017-01-01..2017-03-31.")
     named = {"stale": True} if days is None else _days(days, settings)
-    said: dict[str, object] = {"name": name, "reason": author.why, "owner": author.who, "tables": tables, "days": named}
+    said: dict[str, object] = {"name": name, "reason": author.why, "owner": author.who, "days": named}
     if only:
-        said |= {"downstream": False, "only": parse_keys(only)}  # a plan of some keys is about its tables alone
+        said |= {"downstream": False, "only": parse_keys(only)}  # a backfill of some keys is about its tables alone
     place = out or settings.plans / f"{name}.yaml"
-    plan = parse_plan(json.dumps(said), f"plan new {name}")  # JSON is YAML, too
     with platform_to_look(settings) as platform:
+        said["tables"] = computed_tables(platform, tables)
+        plan = parse_plan(json.dumps(said), f"backfill new {name}")  # JSON is YAML, too
         obstacles = unmatched_keys(platform, plan)
     new_plan(plan, place)
     data = {"file": place, "obstacles": [{"what": one.what, "do": one.todo} for one in obstacles]}
     looks = [Note("yellow", "look", f"{one.what} {one.todo}") for one in obstacles]
-    wrote = Note("", "Wrote", f"{place}. Look what it comes to: platform-assets plan explain {place}")
+    wrote = Note("", "Wrote", f"{place}. Look what it comes to: platform-assets backfill explain {place}")
     return Report([*looks, wrote], data)
 
 
-@plan.command()
 def explain(
     file: File,
     markdown: Annotated[bool, typer.Option("--markdown", help="For a pull request.")] = False,
@@ -132,10 +122,9 @@ def _written(done: Report, title: str, html: Path | None, out: Path | None = Non
     return replace(done, parts=[Note("", "Wrote", ", ".join(str(file) for file in (html, out) if file is not None))])
 
 
-@plan.command()
 def approve(
     file: File,
-    hash: Annotated[str, typer.Option("--hash", help="That `plan explain` showed: only this is approved.")],
+    hash: Annotated[str, typer.Option("--hash", help="That `backfill explain` showed: only this is approved.")],
     author: Author,
 ) -> Report:
     """Write down that you approve a plan as it was explained; another file, other days or other code need it anew."""
@@ -147,19 +136,13 @@ def approve(
     return Report([done], picked(consent, "needed given", hash=hash))
 
 
-def compare(
-    plan: Annotated[
-        str, typer.Argument(metavar="FILE|NAME", help="A plan file, or the name of a plan that was begun.")
-    ],
-    sample: Annotated[int, typer.Option(min=1, max=1000, help="Named days to compute, of a file.")] = 3,
-    days: Days = None,
-    examples: Annotated[int, typer.Option(min=0, max=1000, help="Keys to show of each way to differ.")] = 5,
-    markdown: Annotated[bool, typer.Option("--markdown", help="For a pull request.")] = False,
+def backfill_diff(
+    plan: str, days: str | None = None, sample: int = 3, examples: int = 5, *, markdown: bool = False
 ) -> Report:
     """Show what differs per table, column and key between the release and some days as the code here computes them.
 
-    For a file, a sample is computed in private, compared and deleted. For a name, the plan's staged or published days
-    are compared. Exit code 1 if anything differs.
+    For a file, a sample is computed in private, compared and deleted. For a name, the staged or published days are
+    compared. It needs a look if anything differs.
     """
     from platform_assets.cli.changes_view import comparison_report
     from platform_assets.operations.backfill.afterwards import compare_plan, compare_record
@@ -167,11 +150,11 @@ def compare(
     file = Path(plan)
     is_file = file.is_file() or GIVEN_NAME.fullmatch(plan) is None or file.suffix in (".yaml", ".yml")
     if not is_file and days is not None:
-        raise UsageError("--days works only with a plan file.", "Name the file, or leave out --days.")
+        raise UsageError("--days works only with the file of a backfill.", "Name the file, or leave out --days.")
     with opened_platform() as platform, telling("comparing") as progress:
         if is_file:
             only = None if days is None else parse_days(days, platform.settings)
-            author = decided_by("plan compare", None)
+            author = decided_by("diff", None)
             with plan_at(file) as said, session_on_demand(platform.settings, progress) as spark:
                 found = compare_plan(platform, spark, said, author, sample, examples, only, progress)
         else:
@@ -197,25 +180,23 @@ def apply(file: File) -> Report:
     said: list[str] = []
     with opened_platform() as platform, plan_at(file) as plan:
         author = decided_by(plan.reason, None)
-        with computing(platform.settings, f"plan {plan.name}") as (spark, progress):
+        with computing(platform.settings, f"backfill {plan.name}") as (spark, progress):
             record = apply_plan(platform, spark, plan, author, progress, said.append, file)
             record, proved = prove_sample(platform, spark, record, author, progress)
     differs = any(table.of("different") for table in proved)
     return Report([*said, *_record_parts(record)], record_json(record), differs)
 
 
-def status(
-    name: Annotated[
-        str | None, typer.Argument(help="Of a plan, or the file of one that was not begun; all by default.")
-    ] = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Go on telling until it is over or stands still.")] = False,
-    as_json: AsJson = False,
-) -> Report:
-    """Show the state of plans: staged days, what they wait for, time taken and left, events."""
-    if watch and (name is None or as_json):
-        raise UsageError("--watch follows one plan, for people.", "Name a plan, and leave out --json.")
+def backfills(names: Sequence[str] = (), *, watch: bool = False, as_json: bool = False) -> Report:
+    """Show the state of backfills, or of the one that is named, or of a file that was not begun.
+
+    Staged days, what they wait for, time taken and left, events.
+    """
+    name = only_one("status backfills", names)
+    if watch and (not name or as_json):
+        raise UsageError("--watch follows one backfill, for people.", "Name it, and leave out --json.")
     with opened_platform() as platform:
-        if name is None:
+        if not name:
             records, unread = all_records(platform.lake)
             damaged = [*unread.values()]
             waits = {record.name: waits_for(platform, record) for record in records}
@@ -229,7 +210,7 @@ def status(
                 keeps = waits_to_begin(unbegun)
                 unbegun_json = {"name": plan.name, "state": "not begun", "hash": unbegun.hash, "waits": keeps}
                 what = f"{counted(unbegun.plan.days, 'day')} of tables, hash {unbegun.hash}"
-                keeps = keeps or ("Nothing keeps it: `platform-assets plan apply FILE`.",)
+                keeps = keeps or ("Nothing keeps it: `platform-assets backfill apply FILE`.",)
                 parts = (Note("", "  ", sentence) for sentence in keeps)
                 return Report([Note("bold", plan.name, f"not begun: {what}"), *parts], [unbegun_json])
             name = plan.name
@@ -247,7 +228,7 @@ def pause(name: Name, author: Author) -> Report:
         record = read_record(platform.lake, name)
         pause_plan(platform.lake, name, author.why)
     return Report(
-        [f"{name} stands still after its batch of days; `plan resume {name}` lets it go on."], record_json(record)
+        [f"{name} stands still after its batch of days; `backfill resume {name}` lets it go on."], record_json(record)
     )
 
 
@@ -259,8 +240,8 @@ def resume(name: Name) -> Report:
     return Report([f"{name} can be applied again."], record_json(record))
 
 
-def cancel(name: Name, author: Author) -> Report:
-    """Give a plan up that was not published, and delete what it staged."""
+def cancel(name: str, author: Author) -> Report:
+    """Give a backfill up that was not published, and delete what it staged."""
     from platform_assets.operations.backfill.afterwards import cancel as cancel_plan
 
     with opened_platform() as platform:
@@ -268,13 +249,13 @@ def cancel(name: Name, author: Author) -> Report:
     return Report([f"{name} is cancelled; nothing that was published is touched."], record_json(record))
 
 
-def rollback(name: Name, author: Author, cascade: Cascade = False, until_lifted: UntilLifted = False) -> Report:
-    """Put exactly the days of a plan back as they were before it, and hold them there."""
+def take_back(name: str, author: Author, *, cascade: bool = False, until_lifted: bool = False) -> Report:
+    """Put exactly the days of a backfill back as they were before it, and hold them there."""
     from platform_assets.operations.backfill.afterwards import roll_back
     from platform_assets.operations.rollback import rolled_back_amounts
 
     author = replace(author, decides=LASTING if until_lifted else "")
-    with opened_platform() as platform, telling("plan rollback") as progress:
+    with opened_platform() as platform, telling("undo") as progress:
         record, done = roll_back(platform, name, author, progress, cascade=cascade)
         with meanwhile(progress, "summing what changes"):
             amounts = rolled_back_amounts(platform, done) if done else None
@@ -282,24 +263,24 @@ def rollback(name: Name, author: Author, cascade: Cascade = False, until_lifted:
     return Report([record.events[-1].what.capitalize(), *parts], record_json(record))
 
 
-def replay(name: Name) -> Report:
-    """Compute every published day of a plan once more from what it was made from; exit code 1 if one differs."""
+def replay(name: str) -> Report:
+    """Compute every published day of a backfill once more from what it was made from; look where one differs."""
     from platform_assets.operations.backfill.afterwards import note_proof, prove
 
     with opened_platform() as platform:
         record = read_record(platform.lake, name)
-        with computing(platform.settings, "plan replay") as (spark, progress):
+        with computing(platform.settings, "verify") as (spark, progress):
             proved = prove(platform, spark, record, None, progress)
         record = note_proof(platform, record, proved)
     differs = any(table.of("different") for table in proved)
     return Report([record.events[-1].what], record_json(record), differs)
 
 
-def history(limit: Annotated[int, typer.Option(min=1, help="How many publications.")] = 50) -> Report:
+def recomputed(limit: int = 50) -> Report:
     """List what was recomputed, newest first: by plans, and unplanned, as by a refresh or a backfill in Dagster."""
     with opened_platform() as platform:
         heads = sorted(platform.ledger.heads("recompute"), key=lambda head: -head.release)[:limit]
-        plans, _ = all_records(platform.lake)  # `plan status` names those that are damaged
+        plans, _ = all_records(platform.lake)  # `status backfills` names those that are damaged
     undone = {record.publication for record in plans if record.state == "rolled back"}
     data = [
         picked(
@@ -337,7 +318,7 @@ def _records_parts(
     records: Sequence[BackfillRecord], waits: Mapping[str, Sequence[str]], damaged: Sequence[RecordError]
 ) -> Iterator[Part]:
     if not (records or damaged):
-        yield "No plan was applied yet. `plan apply FILE` applies one."
+        yield "No backfill was applied yet. `backfill apply FILE` applies one."
     for record in records:
         yield Note("bold", record.name, standing(record))
         yield from (Note("yellow", "  waits", sentence) for sentence in waits[record.name])
@@ -359,35 +340,19 @@ def _record_parts(record: BackfillRecord, waits: Sequence[str] = (), now: Standi
 
 
 def _watch(platform: Platform, name: str) -> None:
-    """Show the progress of a plan, as a picture or as lines, until it is over, or no process applies it any more."""
-    from rich.live import Live
-
+    """Print the progress of a backfill until it is over, or no process applies it any more."""
     said, at = "", 0.0
-    live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
-    with live or nullcontext():
-        while True:
-            record = read_record(platform.lake, name)
-            now, at_work = standing_of(platform, record), is_at_work(platform, record)
-            figures = _figures(record, now)
-            line = f"{record.name} {record.state}: {', '.join(' '.join(figure) for figure in figures.items())}"
-            if live is not None:
-                live.update(_picture(record, now, figures), refresh=True)
-            elif line != said and (time.monotonic() - at >= _LINE_EVERY_S or not at_work):
-                said, at = line, time.monotonic()
-                print_parts([line])
-            if not at_work:
-                return
-            time.sleep(_EVERY_S)
-
-
-def _picture(record: BackfillRecord, now: Standing, figures: Mapping[str, str]) -> RenderableType:
-    table = Table.grid(padding=(0, 2))
-    table.add_row("", ProgressBar(total=max(now.days, 1), completed=now.done, width=40))
-    for figure in figures.items():
-        table.add_row(*figure)
-    last = record.events[-1].what if record.events else ""
-    head = Text(f"{record.name} {record.state}", style="bold")
-    return Group(head, table, Text(visible(last), overflow="ellipsis", no_wrap=True))
+    while True:
+        record = read_record(platform.lake, name)
+        at_work = is_at_work(platform, record)
+        figures = _figures(record, standing_of(platform, record))
+        line = f"{record.name} {record.state}: {', '.join(' '.join(figure) for figure in figures.items())}"
+        if line != said and (time.monotonic() - at >= _LINE_EVERY_S or not at_work):
+            said, at = line, time.monotonic()
+            print_parts([line])
+        if not at_work:
+            return
+        time.sleep(_EVERY_S)
 
 
 def _figures(record: BackfillRecord, now: Standing) -> dict[str, str]:
@@ -401,7 +366,3 @@ def _figures(record: BackfillRecord, now: Standing) -> dict[str, str]:
         "cost": "" if now.money is None else f"{now.money:,.2f}",
     }
     return {what: figure for what, figure in figures.items() if figure}
-
-
-for carries_out in (compare, apply, status, pause, resume, cancel, rollback, replay, history, report):
-    plan.command()(carries_out)
