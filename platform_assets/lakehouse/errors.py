@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class LakeError(PlatformError):
-    """The lake cannot be used as it was asked to be, or as it is."""
+    """The lake cannot do what was asked, or is damaged."""
 
 
 class UnusableNameError(LakeError):
@@ -30,7 +30,7 @@ class UnknownReleaseError(LakeError):
 
 
 class MovedLakeError(LakeError):
-    """The lake has none of the releases that the ledger knows, so it is another one, or lies elsewhere now."""
+    """The lake has none of the releases that the ledger knows: it is a different lake, or was moved."""
 
     def __init__(self, root: str, known: Mapping[str, int], *, is_empty: bool) -> None:
         newest, number = max(known.items(), key=lambda release: release[1])
@@ -58,7 +58,7 @@ class StillNeededError(LakeError):
 
 
 class ManifestError(LakeError):
-    """A manifest is missing, unreadable, contradicts itself or another one of the same publication."""
+    """A manifest is missing, cannot be read, or contradicts itself or the publication's other manifest."""
 
 
 class SchemaMismatchError(LakeError):
@@ -66,11 +66,11 @@ class SchemaMismatchError(LakeError):
 
 
 class StagedFileError(LakeError):
-    """A file is missing, has another size, or lies elsewhere than its day says."""
+    """A staged file is missing, has another size, or is in the folder of another day."""
 
 
 class NullDayError(LakeError):
-    """Rows without an event date would belong to no day."""
+    """Rows have no event date, so they belong to no day."""
 
 
 class DamagedTableError(LakeError):
@@ -78,7 +78,7 @@ class DamagedTableError(LakeError):
 
 
 class OtherHistoryError(LakeError):
-    """Ledger and lake began as one and are not any more: one was restored older than the other."""
+    """Ledger and lake no longer have the same history: one was restored older than the other."""
 
 
 class UnknownStageError(LakeError):
@@ -90,7 +90,7 @@ class DamagedStageError(LakeError):
 
 
 class StageError(LakeError):
-    """An open stage cannot be used as it was asked to be; it is left as it was."""
+    """An open stage cannot do what was asked; it was not changed."""
 
 
 class LockTimeoutError(LakeError):
@@ -119,7 +119,7 @@ class InterruptedPublicationError(LakeError):
 
 
 class ForeignCommitError(LakeError):
-    """A table was changed by something else than a publication."""
+    """Another tool changed a table."""
 
     def __init__(self, table: str, version: int, made_by: str) -> None:
         super().__init__(

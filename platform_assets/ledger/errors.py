@@ -24,27 +24,27 @@ class LedgerError(PlatformError):
 
 
 class LedgerUnreachableError(LedgerError):
-    """There is no database where the URL points, or it does not let us in."""
+    """The URL leads to no database, or the database refuses the connection."""
 
 
 class LedgerMovedError(LedgerError):
-    """It is in another database now."""
+    """The ledger was moved to another database."""
 
 
 class LedgerCorruptError(LedgerError):
-    """The file is damaged or is something else."""
+    """The ledger's file is damaged, or is no ledger."""
 
 
 class LedgerVersionError(LedgerError):
-    """The schema is not the one this code knows."""
+    """The ledger's schema is of another version of the platform."""
 
 
 class LedgerReadOnlyError(LedgerError):
-    """Something had to be written where nothing can be."""
+    """The ledger has to be written and is read-only."""
 
 
 class LedgerFullError(LedgerReadOnlyError):
-    """Something had to be written where there is no room left."""
+    """The ledger has to be written and its disk is full."""
 
 
 def is_full(error: BaseException) -> bool:

@@ -158,7 +158,7 @@ def _undo(run: str, by: str, state: Path, seed: int, _: Jvm | None) -> None:
             if (
                 newest is None
                 or newest.run != by
-                or f"already, by {newest.who} in release {newest.release}" not in error.what
+                or f"was rolled back since, by {newest.who} in release {newest.release}" not in error.what
             ):
                 raise
 
