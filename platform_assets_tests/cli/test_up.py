@@ -108,7 +108,8 @@ def test_a_secret_is_for_one_alone(tmp_path: Path) -> None:
 
 
 def test_what_they_write_is_passed_on_until_they_are_ended(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    code = "import sys, time\nprint('out', flush=True)\ntry: time.sleep(600)\nexcept KeyboardInterrupt: 1 / 0"
+    run = "2026-01-02 03:04:05 +0000 - dagster - INFO - refresh - 1a - taking files\\n  more of it"
+    code = f"import sys, time\nprint('{run}\\nout', flush=True)\ntry: time.sleep(600)\nexcept KeyboardInterrupt: 1 / 0"
     processes = Processes(tmp_path, dict(os.environ), tmp_path / "temporary")
     processes.start("one", [sys.executable, "-c", code])
     said = ""
@@ -120,7 +121,10 @@ def test_what_they_write_is_passed_on_until_they_are_ended(tmp_path: Path, capfd
 
     wait(heard)
     processes.end()
-    assert "Error" not in said + capfd.readouterr().err
+    said += capfd.readouterr().err
+    assert "Error" not in said
+    assert "taking files" not in said, "it is on the page of its run"
+    assert "more of it" not in said
 
 
 KILLED = f"""

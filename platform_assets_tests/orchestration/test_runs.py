@@ -64,7 +64,7 @@ def days_of(instance: dg.DagsterInstance, table: str) -> set[str]:
 def test_a_range_turns_green_day_by_day_and_a_late_row_mends_only_its_days(
     world: World, instance: dg.DagsterInstance
 ) -> None:
-    """Two runs of real assets, one step after the other: Dagster takes longer than Spark."""
+    """Three runs of real assets, one step after the other: Dagster takes longer than Spark."""
     definitions = build_definitions(world.settings)
     outcome = materialize_range(definitions, instance, BEGINS, ENDS)
     assert outcome.failures == ()
@@ -95,6 +95,14 @@ def test_a_range_turns_green_day_by_day_and_a_late_row_mends_only_its_days(
     assert changed["gold.daily_sales"] == {2}
     assert changed["gold.household_28d"] == {2, 3}
     assert changed["raw.products"] == set()
+
+    assert materialize_range(definitions, instance, BEGINS, ENDS).failures == ()
+    event = instance.get_latest_materialization_event(dg.AssetKey(["gold.daily_sales"]))
+    assert event is not None
+    assert event.asset_materialization is not None
+    result = str(event.asset_materialization.metadata["result"].value)
+    assert result.startswith("already up to date: nothing was computed")
+    assert "force: true" in result
 
     with world.open() as platform:
         contract = platform.catalogue["gold.daily_sales"]

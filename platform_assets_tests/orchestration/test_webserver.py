@@ -62,6 +62,8 @@ def test_the_ui_goes_on_working(plain: Webserver) -> None:
     page = plain.ask("GET", "/runs", headers={"Sec-Fetch-Site": "none", "Accept": "text/html"})
     assert "Dagster</title>" in page.text
     assert page.headers["X-Frame-Options"] == "SAMEORIGIN"
+    first = plain.ask("GET", "/")
+    assert (first.status_code, first.headers["Location"]) == (307, "/assets")
     for name in ("127.0.0.1", "localhost"):
         place = f"{name}:{plain.port}"
         own = {"Host": place, "Origin": f"http://{place}", "Sec-Fetch-Site": "same-origin"}
