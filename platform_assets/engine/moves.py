@@ -49,7 +49,6 @@ class Tied:
         blocked: each with the day that is stale and was not computed with it.
         put_off: each with a day of a later batch, with which it has to be computed: raw got the move's tombstone
             after the step began, or they would be in the same batch.
-        moves: whether records have moved between staged days and any others.
         beyond: days that readers see and that cannot be computed here: with another calendar or clock they could.
     """
 

@@ -144,7 +144,6 @@ class Waiting:
     Args:
         until: newest arrival date to take, so that the run is no larger than it may be; None takes everything.
         left: files of newer arrival dates, for the next run.
-        problems: what lies in the landing area and cannot be taken.
         quiet: days to load as empty because no rows were expected, by raw table.
         due: days that have come and have waiting rows that arrived too far ahead, by raw table.
         stale: days that can be recomputed at once, and the fingerprints they would get, by table.

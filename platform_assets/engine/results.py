@@ -27,7 +27,6 @@ class StepResult:
     """What a step did with the days of one table. Every day is published, held, blocked or up to date.
 
     Args:
-        published: the new content of each published day.
         held: why days keep their last good content, most serious first. A day that was refused before, and would come
             out the same, is not tried again: it has the reason of its hold, and no `checks`.
         blocked: days left out because an input was never loaded or is held, with the reason and what to do.
@@ -35,8 +34,6 @@ class StepResult:
         checks: what every check says of each staged day, published or held.
         changes: what became of the rows of published days that had other rows before.
         notes: what a reader of a day should know about its inputs: those that count with their last good content.
-        reasons: why the published days were computed.
-        read: what was read of each input, all batches together.
         before: what the published days were, of those that were there.
     """
 
@@ -109,7 +106,6 @@ class IngestResult:
     """What an ingest took.
 
     Args:
-        published: the new content of every day touched, in the calendar or not.
         due: rows that had arrived too far ahead of their day and entered now that it has come.
         missing: days asked for that their source has not delivered.
     """

@@ -220,15 +220,13 @@ class LakeSnapshot:
         ledger = self.platform.ledger
         deliveries, at = ledger.deliveries(source.name, at=self.number, alike_only=not is_numbered), self.number
         # A day is verified from what raw was, and files that came since said nothing of it.
-        while deliveries and self._raw_at(source, at) > (self.version(source.name) or 0):
+        raw, mine = source.name, self.version(source.name) or 0
+        while deliveries and release_of(self.platform.lake, at).versions.get(raw, 0) > mine:
             at -= 1
         if at < self.number:
             deliveries = ledger.deliveries(source.name, at=at, alike_only=not is_numbered)
         numbers = {delivery.path: order_number(delivery, order) for delivery in deliveries} if is_numbered else {}
         return {} if is_anew else replays(deliveries, order), numbers
-
-    def _raw_at(self, source: Contract, number: int) -> int:
-        return release_of(self.platform.lake, number).versions.get(source.name, 0)
 
     def revisions(self, table: str, among: Collection[date]) -> dict[date, tuple[Revision, ...]]:
         """Return all revisions of some days of a table, oldest first; a staged one is the newest."""
@@ -285,7 +283,6 @@ class OpenStage(BaseModel):
     Args:
         publication: that made this release; in a lake restored from a backup the number may be another's.
         opened_at: UTC.
-        changed_at: when the last batch of days came in, UTC.
         reasons: why each day was computed, by table.
         folders: tables that each publication of a batch staged rows in.
         published_as: the publication that is being made of it; once that is released, the stage is over.

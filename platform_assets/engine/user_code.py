@@ -255,7 +255,9 @@ def refuse_wrong_functions(catalogue: Catalogue) -> None:
 def function_mistakes(catalogue: Catalogue, tables: Collection[str] | None = None) -> Iterator[Mistake]:
     """Yield mistakes of the functions of tables, of all or of some."""
     for domain in catalogue.domains:
-        wanted = [contract for contract in domain.tables if contract.inputs and _is_among(contract, tables)]
+        wanted = [
+            contract for contract in domain.tables if contract.inputs and (tables is None or contract.name in tables)
+        ]
         if not wanted:
             continue
         try:
@@ -276,10 +278,6 @@ def function_mistakes(catalogue: Catalogue, tables: Collection[str] | None = Non
                 elif error.what not in whole_modules:
                     whole_modules.add(error.what)
                     yield Mistake.of(error, domain.transforms)
-
-
-def _is_among(contract: Contract, tables: Collection[str] | None) -> bool:
-    return tables is None or contract.name in tables
 
 
 def _check(code: UserCode, domain: Domain, contract: Contract, query: Query | None) -> None:

@@ -230,7 +230,6 @@ class RawDay:
 
     Args:
         since: the newest release that still shows what was read of it; -1 where nothing was.
-        arrivals: paths of those whose rows lie in it now.
     """
 
     table: str

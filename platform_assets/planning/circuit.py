@@ -34,7 +34,6 @@ class TableVerdict:
     Args:
         table: `<layer>.<table>`.
         at: UTC.
-        run: id of the run that computed it.
         number: in the order in which the ledger got verdicts, from 1.
         day: the newest day that failed; None where none did.
         attempt: what that day was made from and by.
@@ -317,7 +316,7 @@ class _Machine:
         if ROLLED_BACK in verdict.failed:
             self._rollbacks.append(verdict)
             return
-        unit = self._unit(verdict)
+        unit = verdict.run if self._policy.per == "runs" else verdict.at.date()
         self._units[unit] = failed = self._units.pop(unit, [])
         if self._counted(verdict):
             failed.append(verdict)
@@ -340,9 +339,6 @@ class _Machine:
                 by = sorted(chain.from_iterable(reversed(failing)), key=lambda verdict: verdict.number)
                 return f"{len(failing)} of the last {of} {policy.per} failed, the last by {name}: {why}", by
         return None
-
-    def _unit(self, verdict: TableVerdict) -> object:
-        return verdict.run if self._policy.per == "runs" else verdict.at.date()
 
 
 def _with(failing: tuple[TableVerdict, ...], verdict: TableVerdict) -> tuple[TableVerdict, ...]:

@@ -284,7 +284,6 @@ class TableStates:
 
     Args:
         versions: by what each table with a transform is computed today; without it, nothing is stale through that.
-        views: of every table that is read as of a day.
         changing: tables that have other columns, or days of another key, than their contract says today, and what each
             needs to follow it.
         contents: for every table that is read as of a day, one hash of its days' content.

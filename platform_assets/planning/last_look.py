@@ -114,11 +114,7 @@ def to_look_at(catalogue: Catalogue, tables: TableStates, since: Since) -> dict[
 def open_days(
     catalogue: Catalogue, tables: TableStates, not_up_to_date: Mapping[str, Collection[date]]
 ) -> dict[str, frozenset[date]]:
-    """Return the days that the next look must look at again in any case, by table.
-
-    Args:
-        not_up_to_date: days of tables with a transform, by table.
-    """
+    """Return the days that the next look must look at again in any case, by table."""
     found: dict[str, frozenset[date]] = {}
     for contract in catalogue:
         name, marks = contract.name, tables.marks.get(contract.name, {})

@@ -153,11 +153,7 @@ class Intake:
 
 @dataclass(frozen=True)
 class PlannedStep:
-    """One table with the days to recompute.
-
-    Args:
-        estimate: of what it takes; None where nothing is known of the table yet.
-    """
+    """One table with the days to recompute."""
 
     table: str
     reasons: Mapping[date, Reasons]
@@ -198,7 +194,6 @@ class Plan:
         by_people: tables that the plan leaves alone, because one has to follow its contract and was not asked for.
         bereft: days that are there and read one that is not, as after a rollback to before it was ever computed, by
             table. They stay as they are until it is there.
-        tries: tables with an open circuit that a run tries now.
         moment: what was looked at. On anything else the plan has to be made anew, as after raw tables took something.
     """
 

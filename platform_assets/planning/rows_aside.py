@@ -34,7 +34,6 @@ class LateRows:
     """The waiting rows that one arrival brought for one day: what a decision is about.
 
     Args:
-        amounts: sum of every amount of the contract.
         state: whether they wait for a decision, or being ahead for their day, were refused by a person, or their
             arrival was withdrawn.
         protected: why their day is protected; empty of others, which came too late or too far ahead.
@@ -148,7 +147,6 @@ class AsideRow:
         payload: the row as it was delivered; nothing of a whole file.
         number: of a refused row in its file, from 1; None where that is not known.
         place: of a refused row among the versions that its file brought; None likewise.
-        attempts: how often it was set aside.
         discarded: who needs it no more, and why.
     """
 

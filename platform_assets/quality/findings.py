@@ -70,7 +70,6 @@ class Checked:
     Args:
         sentence: what was compared and how it came out, for a person.
         judged: whether the check could judge; there may be too little to compare the day with.
-        figures: to record with the day.
     """
 
     check: Check

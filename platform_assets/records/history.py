@@ -29,7 +29,6 @@ class DayRecord:
         seconds: the day's share of the time its table took; the shares add up.
         configuration: hash of the contract's part in it; empty if not recorded.
         git_commit: of the code that computed it; empty where that is in no repository, or not recorded.
-        warnings: what gates found of it, and published it all the same.
     """
 
     table: str
@@ -68,9 +67,7 @@ class DayTotals(NamedTuple):
     """What was counted of all days of one table.
 
     Args:
-        newest: of them; None without any.
         delivered: rows, as `delivered_rows` counts them.
-        quarantined: rows that broke a rule.
         ahead: rows that arrived before their day.
     """
 

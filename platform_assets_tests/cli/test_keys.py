@@ -63,7 +63,7 @@ def test_keys_that_cannot_be_are_told_with_line_and_field(run: Run, tmp_path: Pa
         ("daily_sales", "household_28d", "line 8, only.store_id: gold.household_28d does not promise"),
         ("store_id: [330", "department: [MEAT", "line 8, only.department: gold.daily_sales does not promise"),
         ("330", "some", "line 8, only.store_id: 'some' is no long"),
-        ("330", "330", "line 7, only: gold.daily_sales of 2017-01-01 reads silver.transactions"),
+        ("330", "330", "line 7, only: gold.daily_sales 2017-01-01 reads a day that is not there"),
     ):
         file.write_text(PLAN.replace(old, new))
         for command in (["explain"], ["apply"], ["approve", "--hash", "0", "--reason", "looked", "--by", "bob"]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Collection, Generator, Iterable, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import date
@@ -24,7 +24,6 @@ from platform_assets.planning.rows_aside import AsideRow, AsideSelection
 from platform_assets.planning.steps import batches
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.records.manifest import (
-    Arrival,
     DayContent,
     new_publication,
 )
@@ -63,20 +62,9 @@ def ingest(
         listing = list_arrivals(platform, contract, until)
         failpoint("ingest.listed")
         inspect_soon(listing.pending)
-        arrivals: list[Arrival] = []
-        changed: list[Problem] = []
-        now = Progress("taking", contract.name, 0, len(listing.pending), "file")
-        progress(now)
-        with closing(_at_hand_in_batches(turn, listing.pending)) as found:
-            for files, problems in found:
-                changed += problems
-                progress(replace(now, done=len(arrivals), batch=len(files)))
-                if files:
-                    taken = ingest_batch(turn, spark(), files, repaired(turn, files))
-                    arrivals += taken.arrivals
-                    published |= taken.days
-                    changed += taken.left
-                progress(replace(now, done=len(arrivals)))
+        taken = _take_files(turn, spark, listing.pending, progress)
+        arrivals, changed = taken.arrivals, taken.left
+        published |= taken.days
         due = take_due(turn, spark, progress)
         published |= due.published if due else {}
         to_come = {problem.path for problem in changed}
@@ -90,7 +78,7 @@ def ingest(
             progress(Progress("taking", contract.name, len(published), len(published), rows=rows, finished=True))
     return IngestResult(
         table=contract.name,
-        arrivals=tuple(arrivals),
+        arrivals=arrivals,
         published=published,
         due=due.arrivals if due else (),
         growing=(*listing.growing, *(problem for problem in changed if problem.is_growing)),
@@ -98,6 +86,20 @@ def ingest(
         missing=tuple(day for day in sorted(days) if day not in loaded),
         seconds=time.monotonic() - started,
     )
+
+
+def _take_files(turn: IngestTurn, spark: SparkOnDemand, listed: Sequence[LandedFile], progress: OnProgress) -> Taken:
+    done = Taken((), {}, ())
+    now = Progress("taking", turn.contract.name, 0, len(listed), "file")
+    progress(now)
+    with closing(_at_hand_in_batches(turn, listed)) as found:
+        for files, problems in found:
+            progress(replace(now, done=len(done.arrivals), batch=len(files)))
+            taken = ingest_batch(turn, spark(), files, repaired(turn, files)) if files else Taken((), {}, ())
+            left = (*done.left, *problems, *taken.left)
+            done = Taken((*done.arrivals, *taken.arrivals), {**done.days, **taken.days}, left)
+            progress(replace(now, done=len(done.arrivals)))
+    return done
 
 
 def _at_hand_in_batches(

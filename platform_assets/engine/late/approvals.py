@@ -12,7 +12,7 @@ from datetime import date
 from functools import reduce
 from typing import Any, Literal
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, Contract
@@ -138,17 +138,19 @@ def _take(turn: IngestTurn, spark: SparkSession, chosen: Collection[LateRows], w
         schema = raw_schema(contract)
         waiting = read_days(spark, platform.lake.table_path(queue), snapshot.files(queue), schema, ranges(days))
         stage(waiting.where(~_is_one_of(chosen)), folders[queue])
-        stage(_as_taken(waiting.where(_is_one_of(chosen)), contract, publication), folders[contract.name])
+        own = F.concat(F.lit(_path(contract, publication, "")), "_arrival")  # the date they arrived stays
+        stage(waiting.where(_is_one_of(chosen)).withColumn("_arrival", own), folders[contract.name])
         few = sum(rows.rows for rows in chosen) <= MOST_BROADCAST
         stage_tombstones(spark, contract, publication, snapshot, few=few)
         entered = profile_staged(spark, folders[contract.name])
         left = profile_staged(spark, folders[queue])
         arrivals = _arrivals(platform, contract, chosen, publication, entered, why)
+        digests = {day: left.digests.get(day, Digest()) for day in days}
+        staged = staged_at(platform.lake, queue, publication)
+        contents = replaced(snapshot.files(queue), staged, digests, dict.fromkeys(days, ""), ahead_figures(left))
         changes = [
             appended_change(platform, snapshot.release, contract.name, publication, schema.json(), entered),
-            table_change(
-                platform.lake, snapshot.release, queue, schema.json(), _left(queue, snapshot, publication, days, left)
-            ),
+            table_change(platform.lake, snapshot.release, queue, schema.json(), contents),
         ]
         kind: Kind = "approval" if why == "approval" else "ingest"
         turn.publish(publication, kind, changes, arrivals)
@@ -163,11 +165,6 @@ def _is_one_of(chosen: Collection[LateRows]) -> Column:
     day = F.col(DAY).cast("string")
     parts = [(F.col("_arrival") == arrival) & day.isin(*map(str, days)) for arrival, days in by_arrival.items()]
     return reduce(lambda a, b: a | b, parts)
-
-
-def _as_taken(rows: DataFrame, contract: Contract, publication: str) -> DataFrame:
-    """Return the rows as those of an arrival of their own; the date they arrived, which may order them, stays."""
-    return rows.withColumn("_arrival", F.concat(F.lit(_path(contract, publication, "")), "_arrival"))
 
 
 def _path(contract: Contract, publication: str, origin: str) -> str:
@@ -198,19 +195,6 @@ def _arrivals(
             )
         made.append(_derived(file, path, why, landed=rows_of_it, taken=rows_of_it))
     return tuple(made)
-
-
-def _left(
-    queue: str, snapshot: LakeSnapshot, publication: str, days: Collection[date], left: RawProfile
-) -> dict[date, DayContent]:
-    digests = {day: left.digests.get(day, Digest()) for day in days}
-    return replaced(
-        snapshot.files(queue),
-        staged_at(snapshot.platform.lake, queue, publication),
-        digests,
-        dict.fromkeys(days, ""),
-        ahead_figures(left),
-    )
 
 
 def withdraw(

@@ -39,7 +39,7 @@ from platform_assets.planning.day_states import (
 from platform_assets.planning.fingerprints import View
 from platform_assets.planning.last_look import Look, open_days, to_look_at
 from platform_assets.planning.plan import Intake, LeftToDo, Plan, PlannedStep, estimate, left_to_do, make_plan
-from platform_assets.planning.reasons import Past, Reasons, ordered, through_data, through_version
+from platform_assets.planning.reasons import Past, Reasons, Revisions, ordered, through_data, through_version
 from platform_assets.planning.selection import (
     AUTOMATIC,
     BY_PERSON,
@@ -51,7 +51,7 @@ from platform_assets.planning.selection import (
 )
 from platform_assets.planning.windows import day_range, days_in, ranges_read, union_read
 from platform_assets.quality.findings import Check
-from platform_assets.records.history import CIRCUIT, DayMark, DayRecord, Hold
+from platform_assets.records.history import CIRCUIT, DayRecord, Hold
 
 
 def table_states(snapshot: LakeSnapshot, tables: Collection[str] | None = None) -> TableStates:
@@ -224,11 +224,11 @@ def past_of(snapshot: LakeSnapshot, tables: TableStates, states: States) -> Past
             if not isinstance(read.window, AsOf):  # views say what changed there
                 for span in union_read(read.window, computed, tables.calendar):
                     near.setdefault(read.table, set()).update(day_range(*span))
-    revisions = {
-        name: snapshot.revisions(name, _published_after(tables.marks.get(name, {}), near[name], number))
-        for name, number in oldest.items()
-        if name in near
-    }
+    revisions: dict[str, Revisions] = {}
+    for name, number in oldest.items():
+        marks, days = tables.marks.get(name, {}), sorted(near.get(name, ()))
+        since = [day for day in days if (mark := marks.get(day)) and mark.release > number]
+        revisions |= {name: snapshot.revisions(name, since)} if name in near else {}
     views = {name: _views_at(snapshot, tables, name, read_at) for name in tables.views}
     return Past(read_at, revisions, views)
 
@@ -282,11 +282,7 @@ def still_to_do(snapshot: LakeSnapshot, step: PlannedStep, request: Request) -> 
     return left_to_do(step, states, request)
 
 
-def _published_after(marks: Mapping[date, DayMark], days: Collection[date], number: int) -> list[date]:
-    return [day for day in sorted(days) if (mark := marks.get(day)) and mark.release > number]
-
-
-_WHOLE = "Compute it whole: leave out the keys."
+_WHOLE = "To compute it whole, leave out the keys."
 
 
 def scoped_plan(snapshot: LakeSnapshot, request: Request, scope: KeyScope) -> Plan:
@@ -323,27 +319,20 @@ def refuse_unsound(snapshot: LakeSnapshot, table: str, days: Collection[date], s
     if table in tables.changing:
         raise ScopeError(f"{table} has other columns than its contract, which come with whole days.", _WHOLE)
     for day in sorted(days):
-        state, record = states[day], records.get(day)
-        if day in staged:
-            over = staged[day].scope
-            if over is None or over.keys != scope.texts:
-                raise ScopeError(
-                    f"The stage holds {table} of {day} already, and not just its {scope}.",
-                    "Publish the stage first, or take another one; all keys at once can be named, too.",
-                )
-        if isinstance(state, Blocked):
-            why = f"reads {state.table} of {state.day}, which is not there or not good"
-            raise ScopeError(f"{table} of {day} {why}.", "Leave the day out, or have that corrected first.")
-        if isinstance(state, Held):  # forced all the same, so a rollback that lasts
-            raise ScopeError(f"{table} of {day} is held: {state.hold.reason}.", f"{state.hold.overruled_by} lifts it.")
-        if not isinstance(state, Stale):
-            raise ScopeError(f"{day} is no day that is there.", "Name days of the calendar.")
-        if record is None:
-            raise ScopeError(f"{table} of {day} was never computed, so there is nothing to carry over.", _WHOLE)
-        if day in held:
-            raise ScopeError(f"{table} {day} is held, so its other rows cannot be carried over.", _WHOLE)
-        if record.configuration != now:
-            raise ScopeError(f"{table} of {day} was made under another contract than today's.", _WHOLE)
+        state, record, over = states[day], records.get(day), staged.get(day)
+        is_other = over is not None and (over.scope is None or over.scope.keys != scope.texts)
+        unsound = {
+            f"lies in the stage already, and not just its {scope}": is_other,
+            "reads a day that is not there or not good": isinstance(state, Blocked),
+            "is held": day in held or isinstance(state, Held),
+            "is no day that is there": not isinstance(state, Stale),
+            "was never computed": record is None,
+            "was made under another contract than today's": record is not None and record.configuration != now,
+        }
+        if why := next((why for why, is_so in unsound.items() if is_so), ""):
+            raise ScopeError(
+                f"{table} {day} {why}, so its other rows cannot be carried over.", f"Leave the day out. {_WHOLE}"
+            )
 
 
 HoldsByDay = Mapping[date, Hold]
@@ -354,13 +343,10 @@ class Readiness:
     """Where some days of a table stand.
 
     Args:
-        ready: days to compute now, oldest first.
         made_from: the fingerprint each of them would get.
         blocked: days that an input keeps from being computed, with the reason and what to do.
         held: days whose content was refused and would come out as it did.
-        up_to_date: days that are what they would become.
         notes: what a reader of a ready day should know about its inputs.
-        before: content of every day of the table, as it is now.
         holds: the newest hold of every held day of the table.
     """
 

@@ -15,7 +15,7 @@ from operator import add
 
 from platform_assets.contracts import DAY, AsOf, Catalogue, Contract
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.lakehouse.delta.schema import schema_at, types_in
+from platform_assets.lakehouse.delta.schema import types_in
 from platform_assets.lakehouse.horizon import require_whole
 from platform_assets.lakehouse.reading import rows_of_files
 from platform_assets.planning.fingerprints import View
@@ -62,8 +62,10 @@ def view_of(table: str, snapshot: LakeSnapshot, content: str | None = None) -> V
     if known is not None:
         return known
     key, order = history_key(snapshot.platform.catalogue, table), history_order(snapshot.platform.catalogue, table)
-    columns = _columns(table, snapshot)
-    if not set(key) <= set(columns):
+    if not snapshot.has(table):
+        return {}
+    columns = types_in(snapshot.schema_string(table)).keys() - {DAY}  # perhaps not those of the contract yet
+    if not set(key) <= columns:
         return {}  # of no use until the table follows its contract: what reads it waits for that
     filled = {day for day, mark in _marks(table, snapshot).items() if mark.rows}
     view = _computed(table, snapshot, filled, sorted(columns), key, order) if filled else {}
@@ -129,20 +131,5 @@ def _computed(
         )
         by_day = changes.aggregate(f"{DAY}, sum(things) AS things, sum(low) AS low, sum(high) AS high", DAY)
         changed_days = by_day.filter("things <> 0 OR low <> 0 OR high <> 0").order(DAY).fetchall()
-    totals = accumulate((tuple(map(int, parts)) for _, *parts in changed_days), _added)
+    totals = accumulate((tuple(map(int, parts)) for _, *parts in changed_days), lambda *pair: tuple(map(add, *pair)))
     return {day: ":".join(f"{part:x}" for part in total) for (day, *_), total in zip(changed_days, totals, strict=True)}
-
-
-def _columns(table: str, snapshot: LakeSnapshot) -> list[str]:
-    """Return the columns that the rows have, which may not be those of the contract yet."""
-    if table in snapshot.staged.tables:
-        schema_string = snapshot.staged.tables[table].schema_string
-    elif (version := snapshot.version(table)) is None:
-        return list(snapshot.platform.catalogue[table].column_names)
-    else:
-        schema_string = schema_at(snapshot.platform.lake.table_path(table), version)
-    return [name for name in types_in(schema_string) if name != DAY]
-
-
-def _added(total: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
-    return tuple(map(add, total, other))

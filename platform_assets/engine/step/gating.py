@@ -98,10 +98,8 @@ def judge(
     """Hold the staged days against the contract, against what they were made from, and against other days.
 
     Args:
-        state: of the staged days, and what readers have of them.
         step_days: every day the same step computes, those it finds up to date apart; none is a measure for another.
         earlier: rows of the days that the step computed before these.
-        accept: checks whose blocking findings a person accepts, by day.
 
     Returns:
         What each check says, for every staged day.
@@ -330,9 +328,6 @@ def _losses(staged: Staged, state: Readiness, usual: Mapping[date, Interval | Un
 
     Withdrawn rows do not count as missing: for silver they are counted. A table further down is assumed to lose the
     same share as its inputs, which need not be so.
-
-    Args:
-        usual: the usual interval for each staged day, or why it is unknown.
     """
     contract, snapshot = staged.contract, staged.snapshot
     result: dict[date, Finding] = {}

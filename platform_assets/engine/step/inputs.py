@@ -65,7 +65,6 @@ class Prepared:
     Args:
         frame: its rows, not computed yet.
         clustered: each day lies in one Spark partition, or in as many as it is to have parts.
-        parts: of each large day of silver.
         quarantined: rows that broke a rule; None without any.
         counts: for silver, by day: raw, withdrawn, quarantined, voided and expected rows, counted from the keys alone.
         inputs: all inputs of its days, by table, also outside the scope: for silver the raw rows that count, with all
@@ -88,7 +87,6 @@ class StepInputs:
 
     Args:
         scope: for a gold table: keys whose rows alone are computed.
-        parts: of each large input day.
     """
 
     spark: SparkSession

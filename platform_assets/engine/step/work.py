@@ -41,12 +41,9 @@ class Work:
 
     Args:
         forced: days that are computed whatever their state.
-        accept: checks whose findings a person has found to be true.
         looked_at: fingerprint at which the person looked at each day; the acceptance holds for that fingerprint only.
         replaces_schema: the table's schema if the contract has other columns; else empty.
         all_days: whether the table can follow its contract only with all its days in one publication.
-        scope: keys whose rows alone are computed; None for whole days.
-        engine: that is to compute them, as far as it can.
     """
 
     platform: Platform

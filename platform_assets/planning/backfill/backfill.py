@@ -303,8 +303,6 @@ class Backfill:
 
     Args:
         days: that it names, found, in the order of the rollout.
-        request: for the planner.
-        plan: the days that are computed, and those that cannot be.
         steps: the same days, in the order of the rollout.
         up_to_date: days that were asked for and need nothing, by table.
         versions: of code and configuration of the tables that are computed.
@@ -315,7 +313,6 @@ class Backfill:
         narrowed: how much of each table is computed, where only rows of some keys are.
         exposed: tables outside the plan that read its tables: they will be stale afterwards.
         notifies: exposures that get a message about the publication, each with the tables of the plan that it reads.
-        consent: whether it needs an approval, and has it.
     """
 
     file: PlanFile

@@ -37,8 +37,6 @@ class Names(NamedTuple):
 
     Args:
         used: names it does not bind itself, with the attributes taken of them.
-        imports: that it holds itself, those within functions included.
-        subclasses: whether it asks a class for its subclasses.
     """
 
     used: frozenset[Chain]

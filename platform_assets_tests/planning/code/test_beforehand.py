@@ -79,11 +79,6 @@ CHANGES = {
     "an_import_by_name_in_a_value": sources(
         "from importlib import import_module\nP = [import_module(f'd.{n}') for n in ('xp',)]\n", xp=APPENDS
     ),
-    "a_class_as_decorator": sources(
-        "from d.base import step\n@step(@@)\ndef f(): pass\n",
-        base="from d.registry import STEPS\nclass step:\n    def __init__(self, n): self.n = n\n"
-        "    def __call__(self, f):\n        STEPS.append(self.n)\n        return f\n",
-    ),
     "a_method_with_the_name_of_one_that_reads": sources(
         "from d.base import IDS\nX = [IDS.get(i) for i in range(@@)]\n",
         "from d.base import IDS\ndef t(x): return IDS.get('net')\n",
@@ -94,13 +89,6 @@ CHANGES = {
         "from d.middle import Base\nclass One(Base): n = @@\n",
         middle="from d.base import *\n",
         base="from d.registry import STEPS\nclass Base:\n    def __init_subclass__(cls): STEPS.append(cls.n)\n",
-    ),
-    "a_decorator_that_keeps_the_first_result": sources(
-        "from d.base import rate\nR = rate(@@)\n",
-        "from d.base import rate\ndef t(x): return x * rate()\n",
-        base="def once(f):\n    kept = []\n    def it(*a):\n        if not kept: kept.append(f(*a))\n"
-        "        return kept[0]\n"
-        "    return it\n@once\ndef rate(n=1): return n\n",
     ),
     "a_metaclass_that_keeps_the_first_object": sources(
         "from d.base import Conf\nC = Conf(@@)\n",
@@ -129,12 +117,6 @@ CHANGES = {
         "from d.base import RATES, enter\nDONE = enter(RATES, @@)\n",
         "from d.base import RATES\ndef t(x): return x * RATES['net']\n",
         base="RATES = {'net': 1}\ndef enter(rates, value): rates['net'] = value\n",
-    ),
-    "a_dict_that_is_given_to_a_part_of_a_function": sources(
-        "from d.base import RATES, enter\nDONE = enter(RATES)\n",
-        "from d.base import RATES\ndef t(x): return x * RATES['net']\n",
-        base="from functools import partial\nRATES = {'net': 1}\ndef put(rates, value): rates['net'] = value\n"
-        "enter = partial(put, value=@@)\n",
     ),
     "a_method_that_is_passed_on": sources("from d.registry import STEPS\nX = list(map(STEPS.append, [@@]))\n"),
     "a_method_of_pythons_own_class": sources(
