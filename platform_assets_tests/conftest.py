@@ -24,6 +24,7 @@ from pyspark.sql import SparkSession
 from platform_assets.errors import PlatformError
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.installation import JARS, Jvm, small_spark
+from platform_assets_tests.support.kafka import kafka
 from platform_assets_tests.support.object_store import azurite, azurite_server, object_store, store_server
 from platform_assets_tests.support.other_user import NEEDS_ROOT
 from platform_assets_tests.support.postgres import postgres_server
@@ -31,7 +32,7 @@ from platform_assets_tests.support.prepared import Lakes, Made, Prepared
 from platform_assets_tests.support.world import MakeWorld, World, empty_world
 
 # Servers are here, and nowhere else: each module that imports such a fixture would have one of its own.
-__all__ = ["azurite", "azurite_server", "object_store", "postgres_server", "store_server"]
+__all__ = ["azurite", "azurite_server", "kafka", "object_store", "postgres_server", "store_server"]
 
 # How long an example takes says more about the machine than about the code.
 hypothesis.settings.register_profile("platform", deadline=None)

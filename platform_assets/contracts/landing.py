@@ -121,6 +121,11 @@ class LandingFiles:
             )
 
     @property
+    def is_read(self) -> bool:
+        """Return whether the platform reads it, and writes its files."""
+        return False
+
+    @property
     def marks_files(self) -> bool:
         """Return whether each file has a marker of its own, instead of the folder of an arrival date."""
         return self.complete is not None and self.complete.startswith(".")

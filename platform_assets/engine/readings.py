@@ -23,7 +23,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.locks import ingest_lock
 from platform_assets.planning.arrivals import comes_with
 from platform_assets.sources.landing import Problem
-from platform_assets.sources.source import Drift, Reading, SoFar, Source, SourceError, Waits
+from platform_assets.sources.source import Again, Drift, Reading, SoFar, Source, SourceError, Waits
 
 _NAME = re.compile(r"(\d{8})\.([A-Za-z0-9_-]{1,80})\.(\d+)of(\d+)\.\w.*")
 _POSITION = re.compile(r"[A-Za-z0-9_-]{1,80}")
@@ -101,6 +101,7 @@ def readings(platform: Platform, contract: Contract) -> Readings:
         release=release,
         withdrawn=frozenset(path for path in platform.ledger.withdrawn(contract.name) if path),
         publications={publication: part.position for publication, part in newest.items()},
+        files={path: path in taken for path in every.keys() & known.keys()},
     )
     return Readings(
         so_far=so_far,
@@ -140,10 +141,13 @@ def unread_by_table(platform: Platform, contracts: Iterable[Contract]) -> tuple[
     return found, problems
 
 
-def pull(platform: Platform, contract: Contract) -> int:
+def pull(platform: Platform, contract: Contract, asked: Again | None = None) -> int:
     """Read what is new into files of the landing folder; nothing while files of an earlier reading wait.
 
     The caller holds the table's ingest lock.
+
+    Args:
+        asked: what to do instead of reading what is new.
 
     Returns:
         How many files wait for ingest.
@@ -154,19 +158,24 @@ def pull(platform: Platform, contract: Contract) -> int:
     read = readings(platform, contract)
     if stuck := _stuck(contract, read):
         raise stuck
+    if read.waiting and asked:
+        raise _waits(contract, read)
     if read.waiting:
         return len(read.waiting)
     with _private_folder(platform, contract) as folder:
-        reading = source_of(contract).read(contract, read.so_far, folder)
+        source = source_of(contract)
+        reading = (
+            source.again(contract, read.so_far, folder, asked) if asked else source.read(contract, read.so_far, folder)
+        )
         return 0 if reading is None else _land(platform, contract, reading, read, folder)
 
 
-def pull_alone(platform: Platform, contract: Contract) -> int:
+def pull_alone(platform: Platform, contract: Contract, asked: Again | None = None) -> int:
     """Do as `pull`, with the table's ingest lock."""
     source_of(contract)
     with ingest_lock(platform.lake, contract.name):
         platform.settle()
-        return pull(platform, contract)
+        return pull(platform, contract, asked)
 
 
 def pull_each(
@@ -198,10 +207,7 @@ def verify_source(
         if stuck := _stuck(contract, read):
             raise stuck
         if read.waiting:
-            raise SourceError(
-                f"{len(read.waiting):,} files of {contract.name} wait, so raw is behind what was read.",
-                "`platform-assets refresh` takes them; compare then.",
-            )
+            raise _waits(contract, read)
         with _private_folder(platform, contract) as folder:
             found = source.drift(contract, read.so_far, folder, days, most)
             if found.repair and repair:
@@ -211,6 +217,13 @@ def verify_source(
 
 def _problem(contract: Contract, error: SourceError) -> Problem:
     return Problem(source_of(contract).folder, error.what.rstrip("."), error.todo)
+
+
+def _waits(contract: Contract, read: Readings) -> SourceError:
+    return SourceError(
+        f"{len(read.waiting):,} files of {contract.name} wait, so raw is behind what was read.",
+        "`platform-assets refresh` takes them; run the same then.",
+    )
 
 
 def _stuck(contract: Contract, read: Readings) -> SourceError | None:

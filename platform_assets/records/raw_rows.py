@@ -31,6 +31,10 @@ WHOLE = f"{MARK}w"
 """Stands, in a line of JSON whose values were looked up by their paths, before the object as it was delivered."""
 
 
+UNREADABLE = "_unreadable"
+"""Field of a line that a source which is read has written: why nothing could be made of the record."""
+
+
 def restored(text: str) -> str:
     """Return a text as it was before its record came onto one line."""
     for written, meant in MARKED_IN_BROKEN:

@@ -33,6 +33,7 @@ class SoFar:
         today: the newest arrival date that there can be.
         withdrawn: arrivals whose rows count no more.
         publications: that took readings, each with the position of the newest in it.
+        files: paths of all files of readings: whether raw has them, or they were refused whole.
     """
 
     position: str
@@ -42,6 +43,7 @@ class SoFar:
     release: Release
     withdrawn: frozenset[str] = frozenset()
     publications: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, bool] = field(default_factory=dict)
 
 
 class Waits(NamedTuple):
@@ -101,6 +103,23 @@ class Drift:
 
 
 @dataclass(frozen=True)
+class Again:
+    """What a person asks a source for.
+
+    Args:
+        reason: becomes part of the position, and so of the files' names.
+        first: from where to read what was read before, in the source's own words.
+        upto: where to end; by default where it was read up to.
+        accepts_loss: that what the source has no more is not asked for again, instead of reading anything.
+    """
+
+    reason: str
+    first: str = ""
+    upto: str = ""
+    accepts_loss: bool = False
+
+
+@dataclass(frozen=True)
 class Source(LandingFiles):
     """Declare a source that is read; a source of your own is a subclass with two methods, as docs/own-source.md shows.
 
@@ -116,6 +135,11 @@ class Source(LandingFiles):
                 "Leave out `complete` and `order`.",
                 field="complete",
             )
+
+    @property
+    def is_read(self) -> bool:
+        """Return that it is."""
+        return True
 
     @abstractmethod
     def waits(self, contract: Contract, so_far: SoFar) -> Waits:
@@ -137,6 +161,16 @@ class Source(LandingFiles):
             SourceError: the source cannot be read; nothing of the reading is taken.
         """
         raise NotImplementedError
+
+    def again(self, contract: Contract, so_far: SoFar, folder: Path, asked: Again) -> Reading | None:
+        """Read once more what was read before, or accept what was lost; the position stays beyond all that raw has.
+
+        Raises:
+            SourceError: the source cannot be read, or not so.
+        """
+        raise SourceError(
+            f"The source of {contract.name} reads nothing twice.", "A source that can has `again`, as a KafkaTopic."
+        )
 
     def drift(self, contract: Contract, so_far: SoFar, folder: Path, days: Iterable[date] | None, most: int) -> Drift:
         """Compare what raw has with the source, day by day.

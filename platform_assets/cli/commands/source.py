@@ -8,13 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from platform_assets.cli.console import UsageError, opened_platform, parse_days, platform_to_look
-from platform_assets.cli.options import Days, DryRun
+from platform_assets.cli.options import Days, DryRun, Reason, decided_by
 from platform_assets.cli.progress import telling
 from platform_assets.engine.readings import pull_alone, unread, verify_source
 from platform_assets.planning.windows import which
 from platform_assets.progress import meanwhile
 from platform_assets.report import Note, Part, Points, Report, Table
-from platform_assets.sources.source import Drift, Source, SourceError
+from platform_assets.sources.source import Again, Drift, Source, SourceError
 from platform_assets.words import counted
 
 
@@ -43,14 +43,30 @@ def _list_parts(shown: list[dict[str, Any]]) -> Iterator[Part]:
     yield from (Note("red", "not read", row["problem"]) for row in shown if row["problem"])
 
 
+_From = Annotated[
+    str, typer.Option("--from", metavar="PLACE", help="Read again from a time, or PARTITION:OFFSET,… of Kafka.")
+]
+_To = Annotated[str, typer.Option("--to", metavar="PLACE", help="End before it; by default where it was read up to.")]
+_AcceptLoss = Annotated[
+    bool, typer.Option("--accept-loss", help="Go on with what there is, though what came before was never read.")
+]
+
+
 def pull(
     table: Annotated[str, typer.Argument(help="raw.<table>.")],
     verify: Annotated[bool, typer.Option("--verify", help="Compare with the source; read again what drifted.")] = False,
     days: Days = None,
     limit: Annotated[int, typer.Option(min=0, help="With --verify: most keys to name.")] = 20,
     dry_run: DryRun = False,
+    first: _From = "",
+    upto: _To = "",
+    accept_loss: _AcceptLoss = False,
+    reason: Reason = None,
 ) -> Report:
     """Read what is new in a source into files of the landing folder; `refresh` does so by itself, and takes them.
+
+    With --from it reads once more what was read before. --from and --accept-loss need a --reason, which is kept in the
+    files' names.
 
     With --verify, compare each day of raw with the source by count and checksum, and read again what drifted, deletes
     as voids; exit code 1 if anything did.
@@ -59,10 +75,15 @@ def pull(
         return _verify(table, days, limit, dry_run=dry_run)
     if dry_run or days is not None:
         raise UsageError("--dry-run and --days are about --verify.", "Add it, or leave them out.")
+    asked = None
+    if first or upto or accept_loss:
+        if accept_loss == bool(first):
+            raise UsageError("Either --from or --accept-loss says what to read.", "Give one of them.")
+        asked = Again(decided_by(reason, None).why, first, upto, accept_loss)
     with opened_platform() as platform, telling("source") as progress:
         contract = platform.catalogue[table]
         with meanwhile(progress, "reading the source"):
-            files = pull_alone(platform, contract)
+            files = pull_alone(platform, contract, asked)
     if files:
         said = f"{counted(files, 'file')} of {table} wait for `platform-assets refresh`."
         return Report([Note("green", "read", said)], {"table": table, "files": files})

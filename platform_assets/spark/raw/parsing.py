@@ -20,7 +20,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts.landing import Format
 from platform_assets.places import for_hadoop
-from platform_assets.records.raw_rows import BROKEN, ENDING, MARKED, MARKED_IN_BROKEN, RECORD, VOID, WHOLE
+from platform_assets.records.raw_rows import BROKEN, ENDING, MARKED, MARKED_IN_BROKEN, RECORD, UNREADABLE, VOID, WHOLE
 from platform_assets.spark.raw.casting import YEARS, as_declared, cast, is_cast, lost, misfit, nanoseconds
 from platform_assets.spark.raw.versions import FILE_ORDER, PLACE, file_order
 from platform_assets.spark.tables.reading import no_rows
@@ -114,7 +114,8 @@ def _read(spark: SparkSession, layout: Layout, contract: Contract) -> DataFrame:
                 line, whole = (_restored(F.split_part(line, F.lit(WHOLE), F.lit(part))) for part in (1, 2))
                 delivered = F.when(F.contains("value", F.lit(WHOLE)), whole).otherwise(line)
             lines = reader.text(paths).select(line.alias(_LINE), delivered.alias(_WHOLE), *where).where(_IS_NOT_BLANK)
-            read = with_delivered_values(_json_fields(lines, layout), _LINE, contract)
+            is_read = contract.source is not None and contract.source.is_read
+            read = with_delivered_values(_json_fields(lines, layout, is_read=is_read), _LINE, contract)
             return read.withColumn(_LINE, F.col(_WHOLE)).drop(_WHOLE)
         case "csv":
             text = StructType([StructField(name, StringType()) for name in (*layout.names, _LINE)])
@@ -149,8 +150,8 @@ def _place(format: Format) -> Column:
     return F.col("_metadata.file_block_start") * F.lit(_PARTS_IN_TASK) + in_task
 
 
-def _json_fields(lines: DataFrame, layout: Layout) -> DataFrame:
-    """Return each line as the text of its fields, with all `_names`; `_broken` is why it is not one object, if so."""
+def _json_fields(lines: DataFrame, layout: Layout, *, is_read: bool) -> DataFrame:
+    """Return each line as the text of its fields, with all `_names`; `_broken` is why it is no record, if so."""
     text = StructType([StructField(name, StringType()) for name in (*layout.columns, "_broken")])
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_broken"}
     options |= {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
@@ -166,6 +167,10 @@ def _json_fields(lines: DataFrame, layout: Layout) -> DataFrame:
     # Of two fields with one name Spark keeps the last.
     is_twice = F.size(F.array_distinct("_names")) < F.size("_names")
     broken = F.when(is_none, F.lit("not one JSON object")).when(is_twice, F.lit("names a field twice"))
+    if is_read:
+        is_marked = F.contains(_WHOLE, F.lit(f'"{UNREADABLE}"'))
+        why = F.when(is_marked, F.get_json_object(_WHOLE, f"$.{UNREADABLE}"))
+        broken = F.coalesce(why, broken)
     return fields.withColumn("_broken", broken)
 
 
