@@ -132,7 +132,7 @@ MORE: dict[str, tuple[str, ...]] = SECTIONS | {
     "undo stage": ("undo", "stage:trial", "--dry-run"),
 }
 SHOW_IT = {
-    "late refuse", "read", "diff", "status", "undo", "why", "decisions", "releases", "stages", "stages trial", "stale",
+    "read", "diff", "status", "undo", "why", "decisions", "releases", "stages", "stages trial", "stale",
     "why --history", "read --stage",
 }  # fmt: skip
 
