@@ -148,6 +148,12 @@ class PublicationRecord:
     decides: str = ""
     exposures: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
 
+    def __post_init__(self) -> None:
+        parts: tuple[DayRecord | ArrivalRecord, ...] = (*self.days, *self.arrivals)
+        strangers = {part.publication for part in parts} - {self.publication}
+        if strangers:
+            raise ValueError(f"the record of {self.publication} holds parts of {', '.join(sorted(strangers))}")
+
     @property
     def what(self) -> str:
         """Return the decision, or else the kind: some kinds carry out opposite decisions."""

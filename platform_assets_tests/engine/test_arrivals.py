@@ -196,6 +196,22 @@ def test_what_is_not_the_files_fault_refuses_none_of_them(
 
 
 @pytest.mark.proof
+def test_a_mistake_that_makes_spark_fail_with_every_file_refuses_none_of_them(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark reads as far as a file that is as its contract describes."""
+    world = make_world(days=1, domains=DAILY)
+    for name in ("a", "b"):
+        world.deliver_rows("transactions", DAY, f"{name}.jsonl", [sale(ord(name), 1, DAY)])
+    with monkeypatch.context() as patch:
+        patch.setattr(file_rows, "parse", failing_on("", "a mistake of the platform"))
+        with pytest.raises(PySparkException, match="a mistake of the platform"):
+            taken(world)
+    assert not list(world.settings.lake_folder.rglob("described*"))
+    assert [arrival.taken for arrival in taken(world).arrivals] == [1, 1]
+
+
+@pytest.mark.proof
 def test_rows_that_can_be_read_but_not_written_refuse_no_file(
     make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,6 +82,11 @@ def test_two_publications_of_one_release_are_refused(ledger: Ledger) -> None:
         ledger.record(publication_record(1, name="another"))
 
 
+def test_parts_of_another_publication_are_a_mistake_of_the_caller() -> None:
+    with pytest.raises(ValueError, match="holds parts of publication-0002"):
+        publication_record(1, [day_record(name_of(2), nth(0))])
+
+
 def test_the_history_of_a_day_is_newest_first(ledger: Ledger) -> None:
     ledger.record(simple(2, 1), simple(1, 0, 1), simple(3, 0))
     assert [record.publication for record in ledger.history(TABLE, nth(1))] == [name_of(2), name_of(1)]

@@ -5,20 +5,23 @@ from __future__ import annotations
 import csv
 import json
 import re
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from platform_assets.contracts import DAY, Column, Contract, LandingFiles
 from platform_assets.contracts.landing import Format
+from platform_assets.engine.ingest.file_rows import described_by
 from platform_assets.spark.raw.parsing import Layout, parse
 
 ARRIVAL = "2017-01-02"
 KEY = (Column("id", "long", "A value.", nullable=False), Column("at", "timestamp", "A value.", nullable=False))
+TYPES = ("int", "decimal(12,2)", "decimal(38,2)", "decimal(20,12)", "boolean", "date", "string", "double")
 
 
 def of_columns(types: list[str]) -> Contract:
@@ -32,6 +35,17 @@ def of_columns(types: list[str]) -> Contract:
         source=LandingFiles("kinds"),
         event_time="at",
     )
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+def test_a_file_that_holds_what_its_contract_describes_can_be_taken(spark, tmp_path, kind):
+    contract = of_columns([*TYPES])
+    file = tmp_path / contract.table / "2000-01-01" / f"described.{kind}"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(described_by(contract, kind))
+    (row,) = parse(spark, [Layout(kind, contract.column_names, (str(file),))], contract).collect()
+    assert row[DAY] == date(2000, 1, 1)
+    assert None not in [row[name] for name in contract.column_names]
 
 
 PRECISE = [

@@ -31,7 +31,7 @@ os.kill(spark.sparkContext._gateway.proc.pid, signal.SIGKILL)
 for ask in (
     lambda: spark.range(10).count(),
     lambda: spark.range(10).count(),
-    lambda: untakeable(lambda files: spark.range(10), ["a file", "another"]),
+    lambda: untakeable(lambda files: spark.range(10), lambda file: spark.range(10), ["a file", "another"]),
 ):
     try:
         with lost_spark_explained(settings):

@@ -7,16 +7,25 @@ of this machine; and a deliverer can replace a file while it is read.
 from __future__ import annotations
 
 import hashlib
+import io
+import json
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from itertools import islice
 
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from platform_assets.contracts import Column, Contract
+from platform_assets.contracts.landing import Format
 from platform_assets.engine.raw import IngestTurn
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.arrivals import Delivery
@@ -46,6 +55,16 @@ _MOST_LAYOUTS = 16
 _CHUNK = 1 << 20
 _AT_ONCE = 8
 """Copies written at a time: a store takes longer over each than a small file needs (90 of them: 6.9 s, so 1.4 s)."""
+
+_VALUES: dict[str, object] = {
+    "long": 0,
+    "int": 0,
+    "string": "0",
+    "boolean": False,
+    "timestamp": datetime(2000, 1, 1, tzinfo=UTC),
+    "date": date(2000, 1, 1),
+    "double": 0.0,
+}
 
 
 class FilesChangedError(Exception):
@@ -80,6 +99,12 @@ def stage_rows(
     contract = turn.contract
     came = {file.path: replayed[file.path].arrival_date for file in seen if file.path in replayed}
 
+    def described(file: LandedFile) -> DataFrame:
+        assert contract.source is not None
+        like = folder / f"described/{contract.source.folder}/2000-01-01/described.{file.format}"
+        like.write_in_place([described_by(contract, file.format)])
+        return parse(spark, [Layout(file.format, contract.column_names, (str(like),))], contract)
+
     try:
         with _copies_for_spark(turn, seen, refused, copies_folder) as copies:
 
@@ -97,7 +122,7 @@ def stage_rows(
                     raise_if_changed(file for part in parts for file in part)
                     culprits: dict[LandedFile, str] = {}
                     for part in parts:
-                        culprits |= untakeable(parsed, part)
+                        culprits |= untakeable(parsed, described, part)
                     if not culprits:
                         raise
                     refused |= culprits
@@ -176,14 +201,21 @@ def _content(file: LandedFile) -> Iterator[bytes]:
 
 
 def untakeable(
-    parsed: Callable[[Sequence[LandedFile]], DataFrame], files: Sequence[LandedFile]
+    parsed: Callable[[Sequence[LandedFile]], DataFrame],
+    described: Callable[[LandedFile], DataFrame],
+    files: Sequence[LandedFile],
 ) -> dict[LandedFile, str]:
     """Find the files that Spark cannot take even alone, each with the reason, by halving, so that few cost little.
 
-    No rows are written. Where they come through, so that it was writing them that failed, no file is to blame.
+    No rows are written. Where they come through, so that it was writing them that failed, no file is to blame; nor
+    where Spark fails as well with a file that is as it should be.
+
+    Args:
+        parsed: the rows of some files, which may fail before they are read.
+        described: the rows of a file in the same format that holds just what the contract describes.
 
     Raises:
-        PySparkException, Py4JError: not a file makes Spark fail, but the machine or an interruption.
+        PySparkException, Py4JError: not a file makes Spark fail, but the machine, an interruption, or how it reads.
     """
     try:
         _read_through(parsed(files))
@@ -192,12 +224,37 @@ def untakeable(
         if reason is None:
             raise
         if len(files) == 1:
+            # A file that is refused is not tried again: so it has to be the file.
+            _read_through(described(files[0]))
             return {files[0]: f"cannot be read by Spark: {reason}"}
         half = len(files) // 2
-        return untakeable(parsed, files[:half]) | untakeable(parsed, files[half:])
+        return untakeable(parsed, described, files[:half]) | untakeable(parsed, described, files[half:])
     return {}
 
 
 def _read_through(rows: DataFrame) -> None:
     """Compute every field of every row, and forget it."""
     rows.write.format("noop").mode("overwrite").save()
+
+
+def described_by(contract: Contract, kind: Format) -> bytes:
+    """One row with a value of its column's type in every field.
+
+    Returns:
+        The content of the file.
+    """
+    row = {column.name: _value(column) for column in contract.columns}
+    sink = io.BytesIO()
+    match kind:
+        case "json":
+            sink.write(f"{json.dumps(row, default=str)}\n".encode())
+        case "csv":
+            texts = {name: [str(value)] for name, value in row.items()}
+            pyarrow.csv.write_csv(pa.table(texts), sink)
+        case "parquet":
+            pq.write_table(pa.Table.from_pylist([row]), sink)
+    return sink.getvalue()
+
+
+def _value(column: Column) -> object:
+    return Decimal(0) if column.digits else _VALUES["long" if column.epoch else column.type]
