@@ -152,8 +152,8 @@ def _ended(*, now: bool = False) -> int:
         return 0
     if now:
         process.kill()
-    with suppress(OSError):  # the rest of it is not read
-        process.communicate()
+    with suppress(OSError), process:
+        pass  # closes the pipes: the rest of an answer is not read
     return process.wait()
 
 

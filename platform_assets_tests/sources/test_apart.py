@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,10 @@ def print_much() -> str:
     return "printed"
 
 
+def answer_much() -> str:
+    return "x" * (8 << 20)
+
+
 class UnsendableError(Exception):
     def __init__(self, one: str, other: str) -> None:
         super().__init__(f"{one} {other}")
@@ -68,6 +73,18 @@ def test_results_and_errors_come_back_from_one_process() -> None:
         apart(fail, "sent")
     with pytest.raises(RuntimeError, match="UnsendableError: cannot be sent"):
         apart(fail, "in words")
+
+
+def test_an_answer_that_is_too_long_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform_assets.sources.apart._MOST_ANSWER", 1 << 16)
+    tracemalloc.start()
+    try:
+        with pytest.raises(UnendurableError, match="ends the process"):
+            apart(answer_much)
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
+    assert apart(add, 2, 3) == 5
 
 
 def test_what_ends_the_process_twice_is_told_and_the_next_question_is_answered() -> None:

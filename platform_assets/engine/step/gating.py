@@ -74,12 +74,12 @@ from platform_assets.spark.compare.profiles import (
     keys_of_several_rows,
     keys_without,
 )
-from platform_assets.spark.compare.reconciliation import differences
+from platform_assets.spark.compare.reconciliation import days_in_files, differences
 from platform_assets.spark.compare.row_diff import moved_sums
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.reading import in_ranges, no_rows
 from platform_assets.spark.tables.schemas import spark_schema
-from platform_assets.spark.windows import History
+from platform_assets.spark.windows import History, Windowed
 from platform_assets.words import counted
 
 _NONE: DayKeys = {}
@@ -282,15 +282,17 @@ def _differences(staged: Staged, declared: Reconciliation) -> dict[date, Differe
         return {}
     theirs, snapshot = staged.inputs[declared.upstream], staged.snapshot
     assert not isinstance(theirs, History)
-    few = None
+    days: Collection[date] = staged.days
     if staged.few and staged.contract.layer == "gold":  # what silver is made from is more than rows of files
         read = next(read for read in staged.contract.inputs if read.table == declared.upstream)
         spans = union_read(read.window, staged.days, snapshot.calendar)
         files = {day: of_day for day, of_day in snapshot.files(read.table).items() if in_any(spans, day)}
-        few = at_hand(staged.all_rows.sparkSession, snapshot.platform.lake.table_path(read.table), files)
-    return differences(
-        staged.all_rows, theirs, declared, staged.days, (staged.few, few) if staged.few and few else None
-    )
+        session = (theirs.frame if isinstance(theirs, Windowed) else theirs).sparkSession
+        if few := at_hand(session, snapshot.platform.lake.table_path(read.table), files):
+            schema = spark_schema(staged.contract)
+            differing = days_in_files((staged.few, few), schema, theirs, declared, days)
+            days = days if differing is None else differing
+    return differences(staged.all_rows, theirs, declared, days) if days else {}
 
 
 def _volume(staged: Staged, state: Readiness, step_days: Collection[date], earlier: Mapping[date, int]) -> ByDay:

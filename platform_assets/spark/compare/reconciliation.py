@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DecimalType, DoubleType, IntegralType, StructType
 
-from platform_assets.contracts import DAY, Aggregate, Amount, Reconciliation, Span
+from platform_assets.contracts import DAY, Amount, Reconciliation, Span
 from platform_assets.contracts.checks import Tolerance
 from platform_assets.planning.windows import Calendar, ranges_read
 from platform_assets.records.differences import EXAMPLES, Difference, Differences, Figures
@@ -36,21 +36,13 @@ def differences(
     theirs: DataFrame | Windowed,
     declared: Reconciliation,
     days: Collection[date],
-    few: tuple[FileRows, FileRows] | None = None,
 ) -> dict[date, Differences]:
     """Compare the figures of every key on every day, and return one value for each day that differs.
 
     In sums and counts a key that is absent counts as zero, and so does a null; in other figures a null equals a null
     and nothing else.
-
-    Args:
-        few: the rows of both tables, if days that differ can be found without Spark.
     """
-    differing = days_in_files(few, ours, theirs, declared, days) if few else None
-    suspects = days if differing is None else differing
-    if not suspects:
-        return {}
-    by_key = figures_by_key(ours, theirs, declared, suspects)
+    by_key = figures_by_key(ours, theirs, declared, days)
     counts = by_key.groupBy(DAY).agg(
         F.count(F.lit(1)).alias("keys"),
         *(F.count_if(F.col("_kind") == kind).alias(kind) for kind in _KINDS),
@@ -156,7 +148,7 @@ _ALWAYS = Calendar(date.min, date.max)
 
 def days_in_files(
     few: tuple[FileRows, FileRows],
-    ours: DataFrame,
+    schema: StructType,
     theirs: DataFrame | Windowed,
     declared: Reconciliation,
     days: Collection[date],
@@ -165,16 +157,18 @@ def days_in_files(
 
     Figures are sums and counts, in which a key that is absent counts as zero. So two are equal where ours, less theirs,
     comes to zero.
+
+    Args:
+        few: the rows of both tables.
+        schema: of ours.
     """
     upstream, window = (theirs.frame, theirs.window) if isinstance(theirs, Windowed) else (theirs, Span(0, 0))
-    sides = [
-        [_figure(amount.sides[at], rows) for amount in declared.amounts] for at, rows in enumerate((ours, upstream))
-    ]
-    is_odd = any(isinstance(ours.schema[name].dataType, DoubleType) for name in declared.by)  # one number, two forms
-    if is_odd or not days or None in [*sides[0], *sides[1]]:
-        return None
+    sides = [sql for amount in declared.amounts if (sql := _in_files(amount, (schema, upstream.schema)))]
+    types = (side[name].dataType for side in (schema, upstream.schema) for name in declared.by)
+    if not days or len(sides) < len(declared.amounts) or any(isinstance(type_, DoubleType) for type_ in types):
+        return None  # a double is one number in two forms
     by = "".join(f', "{name}"' for name in declared.by)
-    mine, other = (", ".join(f"{figure} AS _{n}" for n, figure in enumerate(figures)) for figures in sides)
+    mine, other = (", ".join(f"{figure} AS _{n}" for n, figure in enumerate(side)) for side in zip(*sides, strict=True))
     names = [f"_{n}" for n in range(len(declared.amounts))]
     read = ((day, *span) for day in days for span in ranges_read(window, day, _ALWAYS))
     spans = ", ".join(f"(DATE '{day}', DATE '{first}', DATE '{last}')" for day, first, last in read)
@@ -194,14 +188,25 @@ def days_in_files(
     return None if found is None else {day for (day,) in found} & set(days)
 
 
-def _figure(aggregate: Aggregate | None, rows: DataFrame) -> str | None:
-    """Return a sum or count of a plain column in DuckDB's SQL; None for another figure, or one that is not exact."""
-    if aggregate is None or aggregate.function not in ("sum", "count"):
-        return None
-    if aggregate.function == "count" and aggregate.argument in ("*", "1"):
-        return "count(*)"
-    if aggregate.argument not in rows.columns:
-        return None
-    is_number = isinstance(rows.schema[aggregate.argument].dataType, DecimalType | IntegralType)
-    is_exact = aggregate.function == "count" or is_number
-    return f'{aggregate.function}("{aggregate.argument}")' if is_exact else None
+def _in_files(amount: Amount, schemas: tuple[StructType, StructType]) -> list[str] | None:
+    """Return both sides of a figure in DuckDB's SQL; None unless they are sums or counts of plain columns, and exact.
+
+    Both as decimals of one scale, or an error: DuckDB rounds where sums of 38 digits have two.
+    """
+    sides: list[str] = []
+    scale = 0
+    for aggregate, schema in zip(amount.sides, schemas, strict=True):
+        if aggregate is None or aggregate.function not in ("sum", "count"):
+            return None
+        if aggregate.function == "count" and aggregate.argument in ("*", "1"):
+            sides.append("count(*)")
+            continue
+        if aggregate.argument not in schema.names:
+            return None
+        type_ = schema[aggregate.argument].dataType
+        if aggregate.function == "sum":
+            if not isinstance(type_, DecimalType | IntegralType):
+                return None
+            scale = max(scale, type_.scale if isinstance(type_, DecimalType) else 0)
+        sides.append(f'{aggregate.function}("{aggregate.argument}")')
+    return [f"CAST({side} AS DECIMAL(38, {scale}))" for side in sides]

@@ -198,8 +198,10 @@ class LentJvm:
         return self._process.poll() is None
 
     def new_session(self) -> SparkSession:
-        """Another session in it, with settings and views of its own."""
-        return self.session.newSession()
+        """Another session in it, with settings and views of its own, and as many tasks for a shuffle."""
+        fresh, tasks = self.session.newSession(), "spark.sql.shuffle.partitions"
+        fresh.conf.set(tasks, self.session.conf.get(tasks) or "")  # what was set since it began is not taken over
+        return fresh
 
     def lend(self) -> None:
         """Record its state before it is lent. Raises OSError if it does not answer in time."""
