@@ -63,7 +63,7 @@ class Route(BaseModel):
 def _hours(text: str) -> tuple[time, time, ZoneInfo]:
     found = _QUIET.fullmatch(text)
     try:
-        if not found:
+        if not found or found[1] == found[2]:
             raise ValueError
         zone = ZoneInfo(found[3] or "UTC")
         first, last = (time.fromisoformat(part) for part in (found[1], found[2]))

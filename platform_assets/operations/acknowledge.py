@@ -34,13 +34,13 @@ def name_and_mark(finding: Finding) -> tuple[str, str]:
 
 
 def in_force(decisions: Iterable[Acknowledgement], now: datetime) -> dict[tuple[str, str], Acknowledgement]:
-    """Return the acknowledgements that stand, by name and mark: of each name the newest, until its time.
+    """Return the acknowledgements that stand, by name and mark: of each the newest, until its time.
 
     Args:
         decisions: oldest first.
     """
-    newest = {each.finding: each for each in decisions}
-    return {(each.finding, each.mark): each for each in newest.values() if each.until is None or now < each.until}
+    newest = {(each.finding, each.mark): each for each in decisions}
+    return {found: each for found, each in newest.items() if each.until is None or now < each.until}
 
 
 @dataclass(frozen=True)
@@ -88,18 +88,16 @@ def acknowledge(
         raise PlatformError(
             f"{until:%Y-%m-%d %H:%M} UTC is over.", "Give --until a time to come, in UTC, or leave it out."
         )
-    chosen: dict[str, str] = {}
+    chosen: dict[tuple[str, str], None] = {}  # of one file several, if tables share its folder
     for name in names:
-        met = dict(name_and_mark(each) for each in findings if _is_meant(name, each, days))
+        met = dict.fromkeys(name_and_mark(each) for each in findings if _is_meant(name, each, days))
         if not met:
             near = did_you_mean(name, {name_and_mark(each)[0].partition(" ")[0] for each in findings})
             raise PlatformError(
                 f"There is no finding of {name!r}.", f"{near}`status files` and `status warnings` show them."
             )
         chosen |= met
-    made = tuple(
-        Acknowledgement("acknowledgement", name, mark, until, **author.signature(now)) for name, mark in chosen.items()
-    )
+    made = tuple(Acknowledgement("acknowledgement", *each, until, **author.signature(now)) for each in chosen)
     for decision in made:
         platform.ledger.decide(decision)
     return made

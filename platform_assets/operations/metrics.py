@@ -12,7 +12,7 @@ from datetime import time as midnight
 from pathlib import Path
 from typing import Any
 
-from prometheus_client import CollectorRegistry, generate_latest, write_to_textfile
+from prometheus_client import generate_latest, write_to_textfile
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -106,20 +106,16 @@ class _Found(Collector):
         return self._metrics
 
 
-def _registry(platform: Platform) -> CollectorRegistry:
-    registry = CollectorRegistry()
-    registry.register(_Found(platform_metrics(platform)))
-    return registry
-
-
 def write_metrics(platform: Platform, file: Path) -> None:
-    """Write the metrics as a textfile, at once or not at all.
+    """Write the metrics as a textfile, at once or not at all, for every user who may enter its folder.
 
     Raises:
         PlatformError: the file cannot be written.
     """
+    found = _Found(platform_metrics(platform))
     try:
-        write_to_textfile(str(file), _registry(platform))
+        write_to_textfile(str(file), found)
+        file.chmod(0o644)  # what is written is private otherwise, and node_exporter is another user
     except OSError as error:
         what = f"The metrics cannot be written to {file}: {error.strerror}."
         raise PlatformError(what, "Name a file in a folder that this user may write.") from error
@@ -143,6 +139,6 @@ class MetricsPage:
         with self._lock:
             if time.monotonic() >= self._until:
                 with open_platform_to_look(self.settings) as platform:
-                    self._text = generate_latest(_registry(platform))
+                    self._text = generate_latest(_Found(platform_metrics(platform)))
                 self._until = time.monotonic() + _KEPT_S
             return self._text

@@ -34,8 +34,9 @@ def notify(url: SecretStr, variable: str, message: Message) -> None:
         services = apprise.Apprise()
         if not services.add(address):
             raise WebhookError(f"has no usable address: {variable} is not written as Apprise wants it")
-        text = json.loads(message.body)["text"].removeprefix(message.title).strip()
-        sent = services.notify(text or message.title, message.title, body_format=apprise.NotifyFormat.MARKDOWN)
+        title, _, rest = json.loads(message.body)["text"].partition("\n")
+        body, heading = (rest, title) if rest else (title, "")
+        sent = services.notify(body, heading, body_format=apprise.NotifyFormat.MARKDOWN)
     if not sent:
         raise WebhookError(f"did not take it: {_masked(said[-1], address)}" if said else "did not take it")
 

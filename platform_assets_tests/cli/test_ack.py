@@ -7,7 +7,8 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from platform_assets.operations.acknowledge import Acknowledged, Finding, in_force, name_and_mark
+from platform_assets.engine.platform import Author
+from platform_assets.operations.acknowledge import Acknowledged, Finding, acknowledge, in_force, name_and_mark
 from platform_assets.operations.opening import open_platform
 from platform_assets.operations.status import look
 from platform_assets.records.decisions import Acknowledgement
@@ -45,7 +46,7 @@ def decided(finding: Finding, until: datetime | None = None) -> Acknowledgement:
         (SEEN, [decided(SEEN), decided(SEEN, NOW)], False),
         (SEEN, [decided(SEEN, NOW), decided(SEEN)], True),
         (Problem(SEEN.path, "is empty"), [decided(SEEN)], False),
-        (SEEN, [decided(SEEN), decided(Problem(SEEN.path, "is empty"))], False),
+        (SEEN, [decided(SEEN), decided(Problem(SEEN.path, "is empty"))], True),
         (Problem("tills/2017-04-08/other.txt", SEEN.message), [decided(SEEN)], False),
         (day(HALF), [decided(day(HALF))], True),
         (day(HALF, HALF.model_copy(update={"gate": "settled"})), [decided(day(HALF))], False),
@@ -56,6 +57,14 @@ def test_the_newest_decision_about_a_finding_stands_until_its_time_or_another_fi
     finding: Finding, decisions: list[Acknowledgement], is_quiet: bool
 ) -> None:
     assert (Acknowledged(in_force(decisions, NOW)).of(finding) is not None) == is_quiet
+
+
+def test_a_file_that_two_tables_refuse_is_acknowledged_in_one_go(products):
+    again = Problem(SEEN.path, "lacks the column total")
+    with open_platform(products) as platform:
+        made = acknowledge(platform, [SEEN, again], [SEEN.path], Author("ack", "known", "zoe"))
+        assert len(made) == 2
+        assert Acknowledged.now(platform).without([SEEN, again]) == ()
 
 
 def files_need_a_look(settings: Settings) -> bool:

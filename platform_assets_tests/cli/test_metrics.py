@@ -44,6 +44,7 @@ def test_the_textfile_has_the_figures_of_status(run, products, tmp_path):
     said = run("status", "--metrics", str(file))
     assert (said.code, said.out.strip()) == (0, f"Wrote the metrics to {file}.")
     assert [each.name for each in tmp_path.glob("platform*")] == [file.name], "nothing is left of writing it"
+    assert file.stat().st_mode & 0o777 == 0o644, "node_exporter is another user"
     found, status = samples(file), run("status", "--json").json
     assert found["releases_total",] == 3
     assert found["table_newest_day_timestamp_seconds", SILVER] == datetime(2017, 1, 3, tzinfo=UTC).timestamp()
@@ -60,6 +61,7 @@ def test_the_textfile_has_the_figures_of_status(run, products, tmp_path):
 
 
 def test_a_textfile_that_cannot_be_written_is_an_error(run, products, tmp_path):
+    assert "Metrics are of all tables" in run("status", SILVER, "--metrics", str(tmp_path / "a.prom")).error
     said = run("status", "--metrics", str(tmp_path / "nowhere" / "a.prom"))
     assert said.code == 3
     assert "cannot be written" in said.error

@@ -17,8 +17,13 @@ from platform_assets.domains.retail.transforms import gold, silver
 from platform_assets.engine.platform import code_versions
 from platform_assets.engine.step.analysis import analysis_mistakes
 from platform_assets.engine.user_code import column_sources, function_mistakes
+from platform_assets.operations import outbox
 from platform_assets.operations.engines import why_refused
+from platform_assets.records.differences import Digest
+from platform_assets.records.manifest import DayContent
 from platform_assets.spark.windows import Windowed, relations
+from platform_assets_tests.support.cli.products import publish_on_paper
+from platform_assets_tests.support.openlineage import consuming
 from platform_assets_tests.support.world import MakeWorld, World, product, sale
 
 QUERIES = {
@@ -229,6 +234,23 @@ def test_lineage_goes_through_common_table_expressions_windows_and_joins(
     assert silvers["brand"] == ("raw.products.brand",)
     assert daily["department"] == ("silver.products.department",)
     assert daily["lines"] == ()
+
+
+def test_lineage_events_have_the_columns_and_the_query_of_a_table_in_sql(
+    make_world: MakeWorld, with_code: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, digest = "gold.daily_sales", str(Digest(0, (0, 0, 0, 0)))
+    empty = DayContent(files=(), base=(), digest=digest, rows=0, bytes=0)
+    with consuming() as consumer, make_world(days=1, domains=with_code("of_sql", in_sql())).open() as platform:
+        monkeypatch.setenv("OPENLINEAGE_URL", consumer.url)
+        day, code = platform.calendar.first, platform.code_versions[name]
+        publish_on_paper(platform, name, {day: empty}, code_version=code, reads={})
+        outbox.deliver(platform)
+    assert consumer.refused == []
+    [event] = consumer.of(name)
+    [read] = event["outputs"][0]["facets"]["columnLineage"]["fields"]["department"]["inputFields"]
+    assert (read["name"].rpartition("/lake")[2], read["field"]) == ("/silver/products", "department")
+    assert event["job"]["facets"]["sql"]["query"].strip().startswith("WITH lines AS")
 
 
 def test_sail_computes_no_query(make_world: MakeWorld, with_code: Callable[..., str]) -> None:

@@ -13,9 +13,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from platform_assets.engine.platform import Author
+from platform_assets.engine.publishing import publish_changes
+from platform_assets.lakehouse.releases import manifest_of
 from platform_assets.operations.outbox import deliver, retry
 from platform_assets.operations.rollback import rollback
 from platform_assets.operations.rollback_choice import chosen_publications
+from platform_assets.records.manifest import change_of, new_publication
+from platform_assets.records.outbox import Announced, Message
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.installation import JARS
 from platform_assets_tests.support.openlineage import Consumer, consuming
@@ -117,6 +121,24 @@ def test_a_rollback_is_an_event_too(world: World, consumer: Consumer) -> None:
     assert facet["restores"] == [first["run"]["facets"]["platformPublication"]["publication"]]
 
 
+def test_a_withdrawal_is_an_event_and_a_table_that_is_gone_keeps_no_other_waiting(
+    world: World, consumer: Consumer
+) -> None:
+    publish(world)
+    with world.open() as platform:
+        made = max(platform.ledger.indexed())
+        change = change_of(manifest_of(platform.lake, made), GOLD)
+        publish_changes(platform, new_publication(), "withdrawal", [change], Author("undo", "it was wrong", "Zoë"))
+        at = datetime(2017, 1, 1, tzinfo=UTC)
+        gone = Message("g" * 32, "openlineage", "Lineage of gold.gone.", '{"table": "gold.gone"}', at, at, made, 2)
+        platform.ledger.notes.mark_announced("webhook", Announced(), by=gone)
+    done = send(world)
+    assert (len(done.delivered), consumer.refused) == (4, [])
+    assert "has no events of gold.gone: There is no table 'gold.gone'" in done.failed[0].problem
+    facet = consumer.of(GOLD)[-1]["run"]["facets"]["platformPublication"]
+    assert (facet["kind"], facet["decides"], facet["who"]) == ("withdrawal", "", "Zoë")
+
+
 def test_a_server_that_is_down_loses_nothing_and_sends_no_secret_to_a_log(
     world: World, consumer: Consumer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -147,6 +169,7 @@ WRONG = {
     "transport: {}": "name no transport",
     "{": "name no transport",
     "transport: {type: http, url: nowhere}": "Need valid url",
+    "transport: {type: http, url: 'https//zoe:hush@x'}": "passed ***@x",
     "transport: {type: kafka, topic: lineage, config: {}}": "confluent",
     "transport: {type: file, log_file_path: /nowhere/events, append: true}": "/nowhere/events",
     "transport: {type: composite, transports: [{type: http, url: 'http://127.0.0.1:9', retry: {total: 0}}, "
@@ -169,6 +192,7 @@ def test_what_is_wrong_with_a_configuration_is_said_and_loses_nothing(
         found = [one.problem for one in send(world).failed]
         assert found, configuration
         assert problem in found[0]
+        assert "hush" not in found[0]
         assert [state for _, state, _ in waiting(world)] == ["waiting"] * 3
 
 

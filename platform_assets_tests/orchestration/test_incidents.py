@@ -6,12 +6,14 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import dagster as dg
 import pytest
 from pydantic import SecretStr, ValidationError
 
@@ -20,7 +22,7 @@ from platform_assets.operations.opening import open_platform
 from platform_assets.operations.outbox import deliver
 from platform_assets.operations.webhook import WebhookError
 from platform_assets.orchestration.automation.announcements import FailedRun, Present
-from platform_assets.orchestration.automation.incidents import news, route_messages
+from platform_assets.orchestration.automation.incidents import newest_ended, news, route_messages
 from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import CIRCUIT, Hold
 from platform_assets.records.outbox import Announced, AnnouncedDay, Message
@@ -29,6 +31,7 @@ from platform_assets.settings import load_settings
 from platform_assets_tests.support.installation import JARS
 from platform_assets_tests.support.orchestration.readings import GOLD, SENSORS, SILVER
 
+FAILURE, SUCCESS = dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.SUCCESS
 NOON = datetime(2017, 7, 9, 12, tzinfo=UTC)
 SALES, GOODS = "gold.sales", "gold.goods"
 OWNERS = {SALES: frozenset({"finance"}), GOODS: frozenset({"buyers"})}
@@ -73,7 +76,16 @@ def test_circuits_and_jobs_are_incidents_of_their_own() -> None:
     ]
     again = Present([hold(SALES)], [failed("r1"), failed("r2")], failing=frozenset({"r2"}))
     assert told(again, known)[0] == [f"{SALES}: its circuit is closed; what waited is published again."]
-    assert "refresh succeeded again." in told(Present([hold(SALES)], [failed("r1")]), known)[0]
+    assert "refresh succeeded again." in told(Present([], recovered=frozenset({"refresh"})), known)[0]
+    assert "refresh succeeded again." not in told(Present([]), known)[0], "it was silent for a week, no more"
+
+
+def test_a_job_has_recovered_when_its_newest_run_succeeded() -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        for job, status in (("a", FAILURE), ("a", SUCCESS), ("b", SUCCESS), ("b", FAILURE), ("c", SUCCESS)):
+            instance.add_run(dg.DagsterRun(job_name=job, status=status))
+        newest = [(run.job_name, run.status) for run in newest_ended(instance, ["d"])]
+    assert newest == [("a", SUCCESS), ("b", FAILURE)]
 
 
 @pytest.mark.parametrize(
@@ -114,6 +126,7 @@ def test_quiet_hours_are_in_their_zone(quiet: str, at: int, is_quiet: bool) -> N
     ("given", "says"),
     [
         ({"quiet": "10 pm to 7 am"}, "is not written like 22:00-07:00"),
+        ({"quiet": "08:00-08:00"}, "is not written like 22:00-07:00"),
         ({"quiet": "22:00-25:00"}, "is not written like 22:00-07:00"),
         ({"quiet": "22:00-07:00 Europe/Nowhere"}, "is not written like 22:00-07:00"),
         ({"kinds": ["hold"]}, "Input should be 'held', 'circuit', 'failed' or 'plan'"),
@@ -186,6 +199,9 @@ def test_apprise_delivers_and_a_failure_names_no_secret(
     message = Message("k", "announcements: chat", "Title.", json.dumps({"text": text}), NOON, NOON)
     notify(SecretStr(url), "CHAT", message)
     assert (came[0]["title"], came[0]["message"]) == ("Title.", text.partition("\n")[2])
+    plan = replace(message, title="Plan of <!channel>", body=json.dumps({"text": "`Plan of <!channel>`"}))
+    notify(SecretStr(url), "CHAT", plan)
+    assert (came[1]["title"], came[1]["message"]) == ("", "`Plan of <!channel>`"), "once, and as code"
     problems = []
     answers[0] = 500
     for address in (url, "json://zoe:hunter22@127.0.0.1:9/t0ken-t0ken", "slack://t0ken-t0ken", "pigeon://t0ken-t0ken"):

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from platform_assets.cli.console import platform_to_look, selected_tables
+from platform_assets.cli.console import UsageError, platform_to_look, selected_tables
 from platform_assets.cli.held_view import (
     by_spark_parts,
     growing_lines,
@@ -92,6 +92,8 @@ def status(
 
 
 def _summary(names: Sequence[str] = (), metrics: Path | None = None, *, with_metrics: bool = False) -> Report:
+    if metrics and names:
+        raise UsageError("Metrics are of all tables.", "Leave the names out.")
     with platform_to_look() as platform:
         if metrics:
             from platform_assets.operations.metrics import write_metrics  # and its client, for no other option

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from openlineage.client.transport.transport import Transport
 from platform_assets.contracts import DAY, Catalogue, Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.user_code import UserCode, column_sources
+from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.releases import manifest_of
 from platform_assets.lakehouse.releases import release as release_at
 from platform_assets.operations.webhook import WebhookError
@@ -38,6 +40,8 @@ FACET_SCHEMA = "urn:platform-assets:openlineage:1-0-0:PlatformPublicationRunFace
 """Its text is docs/platform-publication-facet.json."""
 _NAMESPACE = "platform-assets"
 _CLOSES_S = 30.0
+_PASSWORDS = re.compile(r"[^\s@]+@")
+"""What may be one in an address that the client cannot use, and quotes."""
 
 
 @attr.define
@@ -233,10 +237,13 @@ def emit(platform: Platform, publication: str, table: str) -> None:
     """Send the events of a publication and table.
 
     Raises:
-        WebhookError: the client has no usable configuration, or its receiver did not take them.
-        PlatformError: the manifest cannot be read.
+        WebhookError: there are no such events any more, the client has no usable configuration, or its receiver did
+            not take them.
     """
-    events = run_events(_published(platform, publication, table), table)
+    try:
+        events = run_events(_published(platform, publication, table), table)
+    except PlatformError as error:  # such as a table that is gone; others have theirs
+        raise WebhookError(f"has no events of {table}: {error.what.rstrip('.')}", is_answer=True) from error
     if (file := platform.settings.lineage_file) is not None:
         os.environ.setdefault("OPENLINEAGE_CONFIG", str(file))
     with _refused_by_log():
@@ -253,8 +260,11 @@ def emit(platform: Platform, publication: str, table: str) -> None:
             raise WebhookError(f"answered {status}", is_answer=True) from None
         except requests.RequestException as error:
             raise WebhookError(f"cannot be reached ({type(error).__name__})") from None
-        except (RuntimeError, ValueError, TypeError, KeyError, ImportError, OSError) as error:
-            raise WebhookError(f"cannot be sent to: {error}") from error
+        except WebhookError:
+            raise
+        except Exception as error:  # noqa: BLE001 - transports raise what their libraries do, such as KafkaException
+            problem = _PASSWORDS.sub("***@", str(error))
+            raise WebhookError(f"cannot be sent to: {problem}") from None
 
 
 def _is_unset(transport: Transport, configured: object) -> bool:

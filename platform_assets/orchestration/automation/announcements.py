@@ -120,6 +120,7 @@ class Present:
         ui_url: of Dagster.
         heads: of both chains, with the moment, if they are announced; None if not, or if there is no chain yet.
         failing: ids of failed runs after which their job had no successful one.
+        recovered: jobs whose newest run that ended was successful, among those that failed before.
     """
 
     holds: Collection[Hold]
@@ -130,6 +131,7 @@ class Present:
     ui_url: str = ""
     heads: AnnouncedHeads | None = None
     failing: frozenset[str] = frozenset()
+    recovered: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ and the webhook get every announcement instead.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import partial
@@ -47,6 +47,8 @@ from platform_assets.routes import Kind, Route
 _EVERY_S = 30
 _CHANNELS: tuple[Channel, ...] = ("log", "webhook")
 
+_FAILED = Attempt("failed")
+
 Incident = tuple[str, Kind]
 """A table or a job, and what is wrong with it."""
 
@@ -84,7 +86,8 @@ def news(
             row = AnnouncedDay(subject, datetime.now(UTC).date(), Attempt(kind))
             yield replace(make(), about=Announced(held=frozenset({row})))
     for incident, row in sorted(known.items()):
-        if incident not in lasting:
+        # A job that is silent, or whose failure is long ago, has not recovered.
+        if incident not in lasting and (incident[1] != "failed" or incident[0] in now.recovered):
             yield _over(*incident, now.ui_url, row)
 
 
@@ -173,7 +176,10 @@ def _present(instance: dg.DagsterInstance, platform: Platform, logged: Announced
     opened = tuple(open_circuit(state.hold(table)) for table, state in states if state.state != "closed")
     new = {(hold.table, hold.day) for hold in holds if announced_day(hold) not in logged.held & sent.held}
     held = held_days(platform, [hold for hold in holds if (hold.table, hold.day) in new])
-    failing = _failing(instance) if platform.settings.notify else frozenset()
+    announced = (platform.ledger.notes.announced(f"{ROUTE}{name}") for name in platform.settings.notify)
+    subjects = {row.table for each in announced for row in each.held if row.refused == _FAILED}
+    newest = newest_ended(instance, subjects) if platform.settings.notify else []
+    failing = frozenset(run.run_id for run in newest if run.status == dg.DagsterRunStatus.FAILURE)
     failed = failed_runs(instance, (logged.runs & sent.runs) - failing)
     left: defaultdict[str, set[date]] = defaultdict(set)
     for table, day in {each for run in failed for each in run.left}:
@@ -183,6 +189,7 @@ def _present(instance: dg.DagsterInstance, platform: Platform, logged: Announced
         holds=(*holds, *opened),
         failed=failed,
         failing=failing,
+        recovered=frozenset(run.job_name for run in newest if run.run_id not in failing),
         good={(table.name, day) for table in known for day in good_days(platform, table, left[table.name])},
         details={(day.hold.table, day.hold.day): day for day in held},
         known_runs={hold.run for hold in (*holds, *opened) if instance.has_run(hold.run)},
@@ -190,14 +197,14 @@ def _present(instance: dg.DagsterInstance, platform: Platform, logged: Announced
     )
 
 
-def _failing(instance: dg.DagsterInstance) -> frozenset[str]:
-    """Return the newest ended run of each job that failed last, of the last week."""
+def newest_ended(instance: dg.DagsterInstance, known: Collection[str]) -> list[dg.DagsterRun]:
+    """Return the newest ended run of each job that failed in the last week, or is known to have failed."""
+    since = datetime.now(UTC) - LOOK_BACK
+    failures = dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE], updated_after=since)
+    jobs = {record.dagster_run.job_name for record in instance.get_run_records(failures, limit=MOST_RUNS)}
     ended = [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.SUCCESS]
-    filters = dg.RunsFilter(statuses=ended, updated_after=datetime.now(UTC) - LOOK_BACK)
-    newest: dict[str, dg.DagsterRun] = {}
-    for record in instance.get_run_records(filters, limit=MOST_RUNS):
-        newest.setdefault(record.dagster_run.job_name, record.dagster_run)
-    return frozenset(run.run_id for run in newest.values() if run.status == dg.DagsterRunStatus.FAILURE)
+    filters = [dg.RunsFilter(job_name=job, statuses=ended) for job in sorted(jobs.union(known))]
+    return [run for each in filters for run in instance.get_runs(each, limit=1)]
 
 
 def _heads(platform: Platform) -> AnnouncedHeads | None:
