@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 import re
@@ -41,6 +42,7 @@ from platform_assets.records.decisions import CircuitDecision
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import Arrival, Warned
 from platform_assets.settings import Settings, project_root
+from platform_assets.spark.tables.failures import TransformError, users_code
 from platform_assets_tests.support.cli.commands import LAST, Run, assert_refused
 from platform_assets_tests.support.cli.products import (
     DAY,
@@ -367,6 +369,20 @@ def test_what_gates_refused_counts_though_another_table_keeps_the_run_from_publi
 )
 def test_a_verdict_keeps_no_value_that_spark_quotes(error: str, kept: str) -> None:
     assert failed_by(RuntimeError(error)) == {"code": f"RuntimeError: {kept}"}
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "missing"),
+        (ConnectionResetError("by a JVM that is gone"), "missing"),
+        (FileNotFoundError(errno.ENOENT, "rates.csv"), "code"),
+    ],
+)
+def test_a_full_disk_within_a_transform_is_no_failure_of_its_code(error: OSError, kind: str) -> None:
+    with pytest.raises((OSError, TransformError)) as raised, users_code(SILVER):
+        raise error
+    assert [*failed_by(raised.value)] == [kind]
 
 
 def test_every_check_that_refuses_a_day_is_in_its_verdict(products: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -158,6 +158,19 @@ for memory in ("600m", "700m"):
 
 
 @pytest.mark.proof
+def test_a_rehearsal_has_as_many_tasks_for_a_shuffle_as_a_run(settings: Settings) -> None:
+    code = """
+from platform_assets.spark.session.warm import LentJvm
+jvm = LentJvm(settings, lambda given: create_session(given, record_classes=False, own=True))
+tasks = "spark.sql.shuffle.partitions"
+print(jvm.new_session().conf.get(tasks) == jvm.session.conf.get(tasks) != "200")
+jvm.end()
+"""
+    done = run(code, settings)
+    assert (done.code, done.out, done.err) == (0, "True\n", "")
+
+
+@pytest.mark.proof
 def test_with_an_empty_home_it_starts_computes_and_stops_without_a_word_or_a_trace(
     settings: Settings, tmp_path: Path
 ) -> None:

@@ -348,7 +348,7 @@ _ENDS_WITHIN_S = 2.0
 
 
 def by_sail(settings: Settings, work: Callable[[SparkOnDemand], _T]) -> _T | None:
-    """Return what comes of work; None where Sail cannot do it, or not with its memory, or is gone, or stood still.
+    """Return what comes of work; None where Sail cannot do it, or not with its memory, or is gone.
 
     No transform is refused for that, and no command ends: Spark does the work.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -145,6 +146,8 @@ _PYSPARKS_OWN = (ArithmeticError, AssertionError, AttributeError, LookupError, N
 """Errors that PySpark raises, too, for what a function of it was called with: these are of the user's code."""
 _NOT_THEIRS = (PlatformError, PySparkException, Py4JError, MemoryError, ConnectionError, EOFError)
 """Errors that are not the fault of a user's code; the last ones come from a JVM that is gone."""
+_OF_THE_SYSTEM = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.ESTALE}
+"""Errors of the operating system that are not about one file: a full disk opens no table's circuit."""
 
 
 @contextmanager
@@ -155,7 +158,8 @@ def users_code(table: str, part: Literal["rules", "transform"] = "transform") ->
     except AnalysisException as error:
         raise _explained(table, part, first_line(error), error) from error
     except (Exception, SystemExit) as error:
-        if isinstance(error, _NOT_THEIRS) and not isinstance(error, _PYSPARKS_OWN):
+        of_system = isinstance(error, OSError) and error.errno in _OF_THE_SYSTEM
+        if of_system or (isinstance(error, _NOT_THEIRS) and not isinstance(error, _PYSPARKS_OWN)):
             raise
         raise _explained(table, part, f"{type(error).__name__}: {error}", error) from error
 
