@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -186,6 +187,20 @@ def test_wiping_removes_files_that_are_open(tmp_path: Path) -> None:
         assert instance.get_materialized_partitions(SALES) == set()
         again = run(instance)
         assert told(instance, again)["days"] == {"2017-01-01", "2017-01-02", "2017-01-03"}
+
+
+def test_files_that_another_removes_are_opened_anew(tmp_path: Path) -> None:
+    with opened(tmp_path) as webserver, opened(tmp_path) as worker:
+        run_id = run(webserver)
+        worker.wipe()
+        webserver.report_engine_event("once more", run_id=run_id, job_name="job")
+        assert [entry.message for entry in worker.all_logs(run_id)] == ["once more"]
+        run(webserver)
+        shutil.rmtree(tmp_path / "storage" / "history")
+        with opened(tmp_path) as other:
+            again = run(other)
+            assert told(other, again)["days"] == {"2017-01-01", "2017-01-02", "2017-01-03"}
+            assert len(webserver.all_logs(again)) == len(other.all_logs(again))
 
 
 DOCUMENTED = project_root() / "docs" / "postgresql.md"

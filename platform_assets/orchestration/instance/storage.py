@@ -63,7 +63,7 @@ class LocalEventLog(SqliteEventLogStorage):
     """
 
     def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
-        self._engines: OrderedDict[str, Engine] = OrderedDict()
+        self._engines: OrderedDict[tuple[str, int], Engine] = OrderedDict()
         self._tables: set[str] = set()
         self._watcher: SqlPollingEventWatcher | None = None
         super().__init__(base_dir, inst_data)
@@ -74,17 +74,26 @@ class LocalEventLog(SqliteEventLogStorage):
             yield connection
 
     def _engine(self, shard: str) -> Engine:
-        """Return the engine of one file, and close the least recently used ones."""
-        engine = self._engines.pop(shard, None)
+        """Return the engine of one file, and close the least recently used ones.
+
+        Of a file that another process removed, as `dagster run wipe` does, it would lose events without an error.
+        """
+        engine = self._engines.pop((shard, self._inode(shard)), None)
         if engine is None:
             engine = create_engine(self.conn_string_for_shard(shard), pool_size=1, connect_args={"timeout": _WAIT_S})
             event.listen(engine, "connect", _do_not_wait_for_the_disk)
             self._initdb(engine)
-        self._engines[shard] = engine
+        self._engines[shard, self._inode(shard)] = engine
         while len(self._engines) > _KEPT:
             _, oldest = self._engines.popitem(last=False)
             oldest.dispose()
         return engine
+
+    def _inode(self, shard: str) -> int:
+        try:
+            return Path(self.path_for_shard(shard)).stat().st_ino
+        except FileNotFoundError:
+            return 0
 
     def has_table(self, table_name: str) -> bool:
         """Return whether a table is there; Dagster asks at every event, and tables stay."""
