@@ -26,10 +26,10 @@ DAY = "2017-01-15"
 COMMANDS: Mapping[str, Sequence[str]] = {
     "--help": ("--help",),
     "status": ("status",),
-    "stale": ("stale",),
+    "status stale": ("status", "stale"),
     f"why gold.daily_sales {DAY}": ("why", "gold.daily_sales", DAY),
-    "releases": ("releases",),
-    "late list": ("status", "late"),
+    "status releases": ("status", "releases"),
+    "status late": ("status", "late"),
     f"read gold.daily_sales --day {DAY}": ("read", "gold.daily_sales", "--day", DAY),
 }
 _HERE = Path(__file__).parent.parent

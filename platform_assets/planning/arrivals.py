@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from platform_assets.contracts import Catalogue, Contract
 from platform_assets.planning.windows import Calendar, days_in_question, days_later, not_there
 from platform_assets.records.history import ArrivalRecord, DayMark
-from platform_assets.words import counted
+from platform_assets.words import counted, for_shell
 
 
 class Content(Protocol):
@@ -212,7 +212,7 @@ def replay_notes(replayed: Mapping[str, Delivery], path: str) -> Iterator[str]:
     if first := replayed.get(path):
         yield (
             f"{REPLAY} {first.path}, which arrived on {first.arrival_date}: its rows keep that place in the order of "
-            f"versions; if they are meant anew, `platform-assets undo {first.path}`"
+            f"versions; if they are meant anew, `platform-assets undo {for_shell(first.path)} --reason …`"
         )
     for copy in (copy for copy, first in replayed.items() if first.path == path):
         yield f"{REPLAY} {copy}, whose rows keep the place of this file in the order of versions"

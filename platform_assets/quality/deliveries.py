@@ -64,7 +64,7 @@ def remedy(refused: Collection[Arrival], delivered: int) -> str:
     mostly = 2 * sum(file.refused for file in refused) > delivered
     return (contract.format(table=next(iter(refused)).table) if mostly else "") + (
         f"deliver them again in order, as {again} beside {path}{others}, or take that file out with "
-        f"`platform-assets undo {for_shell(path)}`"
+        f"`platform-assets undo {for_shell(path)} --reason …`"
     )
 
 

@@ -181,7 +181,7 @@ def test_a_file_with_many_refused_rows_is_named_until_as_many_came_under_another
     many = f"{FOLDER}/[many].csv"
     assert named() == [many]
     assert f"refused {many}: 11 of its 100 rows were refused: `platform-assets read refused" in run("status").out
-    assert f"take that file out with `platform-assets undo '{many}'`" in run("status").out
+    assert f"take that file out with `platform-assets undo '{many}' --reason …`" in run("status").out
     back = delivered("w", 0).model_copy(update={"kind": "withdrawal", "origin": many})
     take(products, back)
     assert named() == []
@@ -326,7 +326,7 @@ def test_what_was_refused_is_said_and_wants_a_look(capsys: pytest.CaptureFixture
     assert (
         "deliver them again in order, as a-again.csv beside sales/2017-01-01/a.csv, or take that file out with" in said
     )
-    assert "`platform-assets undo sales/2017-01-01/a.csv`" in said
+    assert "`platform-assets undo sales/2017-01-01/a.csv --reason …`" in said
     assert "2 files taken. Done in 1.0 s." in said
     assert len(outcome.data["refused_files"]) == 612
 
