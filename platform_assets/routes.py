@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, time
-from typing import Literal
+from typing import Literal, get_args
 from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
 Kind = Literal["held", "circuit", "failed", "plan"]
-KINDS: tuple[Kind, ...] = ("held", "circuit", "failed", "plan")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 _QUIET = re.compile(r"(\d\d:\d\d)-(\d\d:\d\d)(?: ([A-Za-z_/+-]+\d*))?")
 
@@ -29,7 +28,7 @@ class Route(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     url_env: str
-    kinds: tuple[Kind, ...] = KINDS
+    kinds: tuple[Kind, ...] = get_args(Kind)
     owners: tuple[str, ...] = ()
     quiet: str = ""
 

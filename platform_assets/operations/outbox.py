@@ -159,7 +159,8 @@ def _unreached(platform: Platform, known: Mapping[str, Address]) -> dict[str, st
         if not counts["waiting"]:
             continue
         if target not in known:
-            reasons[target] = "no domain declares this exposure"
+            is_route = target.startswith(ROUTE)
+            reasons[target] = "no route has this name" if is_route else "no domain declares this exposure"
         elif known[target].problem:
             reasons[target] = known[target].problem
     return reasons

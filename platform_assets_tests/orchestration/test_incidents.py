@@ -184,6 +184,8 @@ def test_a_route_hears_by_the_outbox_and_never_of_what_is_over_by_morning(
             list(route_messages(platform, Present(holds), (), NOON.replace(hour=hour)))
         done = deliver(platform)
     assert done.no_address == {"announcements: none": "NOWHERE is not set"}
+    with open_platform(load_settings(state=tmp_path, jars=JARS, domains=SENSORS)) as platform:
+        assert deliver(platform).no_address == {"announcements: none": "no route has this name"}
     assert [each["title"] for each in came] == [
         f"{SILVER}: 2017-07-01 held.",
         f"{SILVER}: no day is held any more; readers see what was published since.",

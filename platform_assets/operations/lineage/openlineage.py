@@ -180,14 +180,13 @@ def _symlink(published: Published, table: str) -> dict[str, DatasetFacet]:
 
 
 def _job_facets(published: Published, contract: Contract) -> dict[str, JobFacet]:
-    facets: dict[str, JobFacet] = {
+    query = {"sql": of.sql_job.SQLJobFacet(published.query, "spark")} if published.query else {}
+    return {
         "jobType": of.job_type_job.JobTypeJobFacet("BATCH", "PLATFORM_ASSETS", "TABLE"),
         "documentation": of.documentation_job.DocumentationJobFacet(contract.description),
         "ownership": of.ownership_job.OwnershipJobFacet([of.ownership_job.Owner(contract.owner)]),
+        **query,
     }
-    if published.query:
-        facets["sql"] = of.sql_job.SQLJobFacet(published.query, "spark")
-    return facets
 
 
 def _run_facets(published: Published, contract: Contract, change: TableChange) -> dict[str, RunFacet]:

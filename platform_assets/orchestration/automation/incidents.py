@@ -79,8 +79,7 @@ def news(
         owners: by table, and by job for the tables that its failed runs left.
     """
     lasting = standing(now)
-    rows = [row for row in announced.held if isinstance(row.refused, Attempt)]
-    known = {(row.table, row.refused.fingerprint): row for row in rows if isinstance(row.refused, Attempt)}
+    known = {(row.table, row.refused.fingerprint): row for row in announced.held if isinstance(row.refused, Attempt)}
     for (subject, kind), make in sorted(lasting.items(), key=lambda each: each[0]):
         if (subject, kind) not in known and route.wants(kind, owners.get(subject, frozenset())):
             row = AnnouncedDay(subject, datetime.now(UTC).date(), Attempt(kind))
