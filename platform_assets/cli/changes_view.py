@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _SUMS_SHOWN = 4
 _AGAIN = "they are computed again when their input or code is another one, or by `refresh --force`."
-_LASTING = "held until a person lifts that, also with new input or code: `undo rollback:TABLE --days DAY`."
+_LASTING = "held until a person lifts that, also with new input or code: `undo rollback:TABLE --days DAY --reason …`."
 _UNTIL = (
     "One new row in what such a day is made from ends the rollback, and what was taken back counts again. For good, "
     "`undo` what was delivered wrongly, correct the code, or roll back with --until-lifted; `refresh --explain` "

@@ -72,7 +72,8 @@ def release(lake: Lake, number: int) -> Release:
     if commits.made_by(number, said).publication is None:
         raise UnknownReleaseError(
             f"There is no release {number}: what has its place in `_releases` was written by another tool.",
-            f"Name one from 0 to {newest_release(lake)}; `platform-assets undo foreign:_releases` clears the place.",
+            f"Name one from 0 to {newest_release(lake)}; "
+            "`platform-assets undo foreign:_releases --reason …` clears the place.",
         )
     versions = next((action["commitInfo"].get(_VERSIONS) for action in said if "commitInfo" in action), None)
     # Only releases of older versions of the platform have their versions in the file alone.

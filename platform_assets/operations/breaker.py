@@ -45,7 +45,8 @@ def close(platform: Platform, scope: str, author: Author) -> tuple[str, ...]:
     if scope not in {*frozen, *overridden} and (opened is None or opened.cause is None):
         raise PlatformError(
             f"The circuit of {scope} is not open by itself.",
-            f"`platform-assets status circuits` shows open ones; `admin breaker {scope} --until TIME` lets it pass.",
+            "`platform-assets status circuits` shows open ones; "
+            f"`admin breaker {scope} --until TIME --reason …` lets it pass.",
         )
     _decide(platform, "close", scope, author)
     return tables

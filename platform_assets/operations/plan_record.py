@@ -319,13 +319,13 @@ def ends_of(lake: Lake, stage: str) -> str:
             "End its plan first: `platform-assets backfill apply FILE`, or `undo "
             f"backfill:{stage.removeprefix(STAGE)}`."
         )
-    return f"Publish it or drop it first: `platform-assets publish {stage}`, or `undo stage:{stage}`."
+    return f"Publish it or drop it first: `platform-assets publish {stage} --reason …`, or `undo stage:{stage}`."
 
 
 def dropped_by(lake: Lake, stage: str) -> str:
     """Return the command that drops a stage: for a plan's stage, the one that cancels the plan."""
     if _is_surely_of_a_plan(lake, stage):
-        return f"`platform-assets undo backfill:{stage.removeprefix(STAGE)}`"
+        return f"`platform-assets undo backfill:{stage.removeprefix(STAGE)} --reason …`"
     return f"`platform-assets undo stage:{stage}`"
 
 
@@ -350,5 +350,6 @@ def refuse_stage_of_a_plan(lake: Lake, stage: str) -> None:
         name = stage.removeprefix(STAGE)
         raise RecordError(
             f"The stage {stage} is filled by the plan {name}.",
-            f"`platform-assets backfill apply FILE` publishes it behind its gates; `undo backfill:{name}` drops it.",
+            "`platform-assets backfill apply FILE` publishes it behind its gates; "
+            f"`undo backfill:{name} --reason …` drops it.",
         )

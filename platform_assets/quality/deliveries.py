@@ -60,7 +60,9 @@ def remedy(refused: Collection[Arrival], delivered: int) -> str:
     again = f"{stem}-again{PurePosixPath(path).name.removeprefix(stem)}"
     others = f" (and {counted(len(refused) - 1, 'other file')} likewise)" if len(refused) > 1 else ""
     # A source that cannot write a file in order at all is rarer than a contract that says something else.
-    contract = "correct the contract, if the files are right, and `platform-assets admin reload {table}`; or "
+    contract = (
+        "correct the contract, if the files are right, and `platform-assets admin reload {table} --reason …`; or "
+    )
     mostly = 2 * sum(file.refused for file in refused) > delivered
     return (contract.format(table=next(iter(refused)).table) if mostly else "") + (
         f"deliver them again in order, as {again} beside {path}{others}, or take that file out with "

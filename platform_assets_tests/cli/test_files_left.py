@@ -340,7 +340,7 @@ def test_rows_that_wait_for_a_decision_are_told_and_are_no_mistake(capsys: pytes
         "late 3 rows delivered for raw.sales came too late, or too far ahead, and wait: `platform-assets status late"
         in said
     )
-    assert "A history that is loaded for the first time is taken by `late approve FILE`." in said
+    assert "A history that is loaded for the first time is taken by `late approve FILE --reason …`." in said
     assert outcome.data["late_rows"] == {RAW_SALES: 3}
     assert not outcome.needs_a_look
 

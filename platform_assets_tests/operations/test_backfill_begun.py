@@ -111,12 +111,14 @@ def test_an_erasure_that_a_stage_is_in_the_way_of_says_what_ends_it(platform: Pl
     stage(platform, "try", {SILVER: {DAYS[0]: ("asked for",)}})
     with pytest.raises(PlatformError, match="The stage try is open") as caught:
         planned_erasure(platform, wanted)
-    assert "`platform-assets publish try`, or `undo stage:try`" in str(caught.value)
+    assert "`platform-assets publish try --reason …`, or `undo stage:try`" in str(caught.value)
     drop_stage(platform, "try")
     begun(platform, plan())
     with pytest.raises(PlatformError, match="The stage plan-mend is open") as caught:
         planned_erasure(platform, wanted)
-    assert "End its plan first: `platform-assets backfill apply FILE`, or `undo backfill:mend`." in str(caught.value)
+    assert "End its plan first: `platform-assets backfill apply FILE`, or `undo backfill:mend --reason …`." in str(
+        caught.value
+    )
 
 
 def test_a_plan_that_others_built_upon_is_rolled_back_with_what_they_made(platform: Platform) -> None:

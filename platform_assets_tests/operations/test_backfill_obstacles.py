@@ -164,7 +164,7 @@ def test_what_a_stage_is_refused_for_says_how_it_is_given_up(two_stages: Platfor
     assert "`platform-assets undo stage:try`" in of_a_person.value.todo
     with pytest.raises(PlatformError) as of_a_plan:
         refuses(two_stages, "plan-mend")
-    assert "`platform-assets undo backfill:mend`" in of_a_plan.value.todo
+    assert "`platform-assets undo backfill:mend --reason …`" in of_a_plan.value.todo
     assert all(command not in of_a_plan.value.todo for command in ("undo stage:", "refresh --stage"))
     assert cancel(two_stages, "mend", Author("", "as it was told", "bob")).state == "cancelled"
     assert not (two_stages.lake.open_stages_path / "plan-mend.json").exists()
@@ -182,5 +182,6 @@ def test_a_deletion_that_a_stage_is_in_the_way_of_names_it_and_what_ends_it(tmp_
         with pytest.raises(StillNeededError, match="which lies under the open stage plan-mend, needs 1") as caught:
             deletions_asked_for(two_stages.lake, found, made, none, none)
         assert (
-            "End its plan first: `platform-assets backfill apply FILE`, or `undo backfill:mend`." in caught.value.todo
+            "End its plan first: `platform-assets backfill apply FILE`, or `undo backfill:mend --reason …`."
+            in caught.value.todo
         )

@@ -323,7 +323,7 @@ def _rows_parts(data: Mapping[str, Any], taken: Sequence[Arrival]) -> Iterator[P
         yield Note("red", "refused", f"{of}: {shown}; {todo}")
     for table, rows in data["late_rows"].items():
         came = f"{counted(rows, 'row')} delivered for {table} came too late, or too far ahead, and wait"
-        history = "A history that is loaded for the first time is taken by `late approve FILE`."
+        history = "A history that is loaded for the first time is taken by `late approve FILE --reason …`."
         yield Note("yellow", "late", f"{came}: `platform-assets status late`. {history}")
 
 

@@ -188,7 +188,8 @@ def _rows(contract: Contract, rows: Collection[AsideRow]) -> Mapping[str, list[R
         if row.number is None or row.place is None:
             raise QuarantineError(
                 f"{row.arrival} was taken before refused rows were numbered, so they cannot be identified.",
-                f"Deliver them again in order under another name, or `platform-assets admin reload {contract.name}`.",
+                "Deliver them again in order under another name, or "
+                f"`platform-assets admin reload {contract.name} --reason …`.",
             )
         by_file[row.arrival].append((row.number, row.place, row.attempts))
     return by_file

@@ -177,7 +177,7 @@ def cancel(platform: Platform, name: str, author: Author) -> BackfillRecord:
         if record.state in OVER or (record.state == "publishing" and publication_by(platform, record)):
             raise BackfillError(
                 f"The plan {name} is {record.state} and cannot be cancelled.",
-                f"`platform-assets undo backfill:{name}` puts its days back, if it was published.",
+                f"`platform-assets undo backfill:{name} --reason …` puts its days back, if it was published.",
             )
         if STAGE + name in stage_names(platform.lake):
             drop_stage(platform, STAGE + name)

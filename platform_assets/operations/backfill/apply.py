@@ -102,8 +102,8 @@ def _refuse_blocked(sitting: Sitting, plan: Plan, days: Mapping[str, frozenset[d
             raise sitting.stop(
                 f"{counted(len(gone), 'day')} of {table} cannot be computed any more ({which(gone)}): "
                 f"{reads.table} on {reads.day} is not there",
-                f"Deliver or compute that, `platform-assets undo backfill:{sitting.record.name}`, and apply it "
-                "again; or leave these days out with `days.without`.",
+                f"Deliver or compute that, `platform-assets undo backfill:{sitting.record.name} --reason …`, and apply "
+                "it again; or leave these days out with `days.without`.",
             )
 
 
@@ -245,7 +245,7 @@ def _refuse_failed(sitting: Sitting, failed: Mapping[str, Mapping[date, str]], s
         raise sitting.stop(
             f"{counted(sum(map(len, failed.values())), 'day')} did not pass the gates of their contract at {share} %",
             "Mend the code and apply the plan again. What it reads is as it was when it began: after other data, "
-            f"`platform-assets undo backfill:{sitting.record.name}` first.",
+            f"`platform-assets undo backfill:{sitting.record.name} --reason …` first.",
             lines,
         )
 
@@ -271,7 +271,7 @@ def _judge(sitting: Sitting, share: int, stage: OpenStage | None = None) -> None
             f"at {share} % {counted(len(failed), 'gate')} of the plan failed: {failed[0].sentence}",
             f"Look with `platform-assets diff stage:{STAGE}{file.name}`. Mend the code or the tolerance and apply "
             "the plan again; what it reads is as it was when it began, so after other data, or to give it up, "
-            f"`platform-assets undo backfill:{file.name}`. Readers see nothing of it.",
+            f"`platform-assets undo backfill:{file.name} --reason …`. Readers see nothing of it.",
             [line for verdict in failed for line in (verdict.sentence, *verdict.worst)][1:],
         )
 
@@ -318,7 +318,7 @@ def publish(sitting: Sitting) -> None:
         sitting.record = sitting.record.model_copy(update={"done": 0})
         raise sitting.stop(
             "no day came out another one and good, so there is nothing to publish",
-            f"Apply it again to compute it anew, or `platform-assets undo backfill:{file.name}`.",
+            f"Apply it again to compute it anew, or `platform-assets undo backfill:{file.name} --reason …`.",
         )
     sitting.keep(as_published(platform, sitting.record, newest))
     sitting.say(sitting.record.events[-1].what)
@@ -350,7 +350,7 @@ def _refuse_strangers(sitting: Sitting, stage: OpenStage) -> None:
         raise sitting.stop(
             f"its stage holds {counted(len(strange), 'day')} outside the plan, first {table} {day}: they were computed "
             "there by hand",
-            f"`platform-assets undo backfill:{sitting.record.name}`, and apply it again.",
+            f"`platform-assets undo backfill:{sitting.record.name} --reason …`, and apply it again.",
         )
 
 

@@ -142,7 +142,7 @@ def may_go_on(sitting: Sitting) -> None:
         raise sitting.stop(
             f"it had to be staged until {file.service.until} UTC",
             "Write a later service.until in the file, have that approved where it is asked for, and apply it again; or "
-            f"`platform-assets undo backfill:{record.name}`.",
+            f"`platform-assets undo backfill:{record.name} --reason …`.",
         )
     if used := spent(file.budget, record.seconds, record.bytes, cores_of(sitting.platform)):
         raise sitting.stop(
@@ -156,7 +156,9 @@ def keys_stay_apart(sitting: Sitting) -> Iterator[None]:
     try:
         yield
     except ScopeError as error:
-        todo = f"`platform-assets undo backfill:{sitting.record.name}`, and apply it again, or without `only`."
+        todo = (
+            f"`platform-assets undo backfill:{sitting.record.name} --reason …`, and apply it again, or without `only`."
+        )
         raise sitting.stop(error.what, todo) from error
 
 
@@ -301,7 +303,11 @@ def _waits(platform: Platform, record: BackfillRecord) -> Iterator[str]:
 
 def overruled(platform: Platform, record: BackfillRecord) -> Iterator[Obstacle]:
     """Yield the decisions since a backfill began that it would overrule, each as a phrase, and what to do."""
-    planned, calendar, cancel = record.by_table, platform.calendar, f"`platform-assets undo backfill:{record.name}`"
+    planned, calendar, cancel = (
+        record.by_table,
+        platform.calendar,
+        f"`platform-assets undo backfill:{record.name} --reason …`",
+    )
     for table, every in planned.items():
         if outside := sorted(day for day in every if day not in calendar):
             lie = "lies" if len(outside) == 1 else "lie"
