@@ -317,7 +317,7 @@ def ends_of(lake: Lake, stage: str) -> str:
     if is_stage_of_a_plan(lake, stage):
         return (
             "End its plan first: `platform-assets backfill apply FILE`, or `undo "
-            f"backfill:{stage.removeprefix(STAGE)}`."
+            f"backfill:{stage.removeprefix(STAGE)} --reason …`."
         )
     return f"Publish it or drop it first: `platform-assets publish {stage} --reason …`, or `undo stage:{stage}`."
 

@@ -236,7 +236,7 @@ def test_a_warning_is_told_with_its_figures_and_with_what_came_until_the_day_hea
     assert f"volume: {HALF.found}; expected: {HALF.expected}" in why.words
     command = f"platform-assets undo {bad} --reason 'volume warned of {SILVER} {DAY}'"
     assert command in why.out
-    assert f"withdraw {good}" not in why.out, "what was there before it is not to blame"
+    assert f"undo {good}" not in why.out, "what was there before it is not to blame"
     assert why.code == 0, "readers see the day, and nothing is left to do by itself"
     assert run("why", SILVER, str(DAY), "--json").json["warned"]["new_arrivals"] == [bad]
     assert (

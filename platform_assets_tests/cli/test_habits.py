@@ -36,7 +36,7 @@ STARTS_NOTHING = sorted(
 """Those of which the example can be carried out on what the tests have published, without Spark."""
 
 
-REASON_FOR_SOME = ("admin recover", "admin outbox")
+REASON_FOR_SOME = ("admin recover", "admin outbox", "admin pull")
 """They are a decision with one of their options alone."""
 
 

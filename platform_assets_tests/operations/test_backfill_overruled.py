@@ -140,7 +140,7 @@ def test_days_of_a_table_that_is_declared_no_more_are_not_published(platform: Pl
     begun(platform, file)
     left = declaring(platform, *(contract for contract in platform.catalogue if contract.name != GOLD))
     before = left.current_release()
-    with pytest.raises(StageError, match=rf"The stage plan-mend holds 2 days of {GOLD}(?s:.*)plan cancel mend"):
+    with pytest.raises(StageError, match=rf"The stage plan-mend holds 2 days of {GOLD}(?s:.*)undo backfill:mend"):
         apply(left, no_session, file, AUTHOR)
     assert left.current_release() == before
 

@@ -94,7 +94,7 @@ class Shop:
         for day, arrival in zip((VOIDED, BROKEN), arrivals, strict=True):
             evaluation = newest_check(self, SILVER, "volume", day).evaluation
             assert evaluation is not None
-            assert f"withdraw {arrival} " in str(evaluation.metadata["new since"].value)
+            assert f"undo {arrival} " in str(evaluation.metadata["new since"].value)
 
 
 def deliver(world: World, day: str, name: str, arrival: str = "", **changes: Any) -> None:

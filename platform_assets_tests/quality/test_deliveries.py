@@ -56,7 +56,7 @@ def test_late_rows_are_told_and_counted_apart_from_refused_ones() -> None:
     [finding] = contract.findings
     assert finding.message.endswith(
         "of refused rows: deliver them again in order, as a-again.csv beside transactions/2017-05-02/a.csv, or take "
-        "that file out with `platform-assets undo transactions/2017-05-02/a.csv`"
+        "that file out with `platform-assets undo transactions/2017-05-02/a.csv --reason …`"
     )
     assert finding.expected == "every file and row as declared, at most 90 days after its day and 366 before it"
     assert finding.examples == (

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from platform_assets.cli.console import UsageError, opened_platform, parse_days, platform_to_look
-from platform_assets.cli.options import Days, DryRun, Reason, decided_by
+from platform_assets.cli.options import By, Days, DryRun, Reason, decided_by
 from platform_assets.cli.progress import telling
 from platform_assets.engine.readings import pull_alone, unread, verify_source
 from platform_assets.planning.windows import which
@@ -62,6 +62,7 @@ def pull(
     upto: _To = "",
     accept_loss: _AcceptLoss = False,
     reason: Reason = None,
+    by: By = None,
 ) -> Report:
     """Read what is new in a source into files of the landing folder; `refresh` does so by itself, and takes them.
 
@@ -79,7 +80,8 @@ def pull(
     if first or upto or accept_loss:
         if accept_loss == bool(first):
             raise UsageError("Either --from or --accept-loss says what to read.", "Give one of them.")
-        asked = Again(decided_by(reason, None).why, first, upto, accept_loss)
+        author = decided_by(reason, by)
+        asked = Again(f"{author.why} by {author.who}" if by else author.why, first, upto, accept_loss)
     with opened_platform() as platform, telling("source") as progress:
         contract = platform.catalogue[table]
         with meanwhile(progress, "reading the source"):
