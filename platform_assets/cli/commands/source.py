@@ -81,7 +81,7 @@ def pull(
         if accept_loss == bool(first):
             raise UsageError("Either --from or --accept-loss says what to read.", "Give one of them.")
         author = decided_by(reason, by)
-        asked = Again(f"{author.why} by {author.who}" if by else author.why, first, upto, accept_loss)
+        asked = Again(f"{author.who}: {author.why}" if by else author.why, first, upto, accept_loss)
     with opened_platform() as platform, telling("source") as progress:
         contract = platform.catalogue[table]
         with meanwhile(progress, "reading the source"):
