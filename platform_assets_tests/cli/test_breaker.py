@@ -168,7 +168,7 @@ def test_what_makes_no_sense_is_refused_by_name_with_a_remedy(run: Run, products
         (("open", "silver.nothing", *SIGNED), "There is no table 'silver.nothing'"),
         (("open", "domain:nothing", *SIGNED), "There is no domain 'nothing'"),
         (("close", SILVER, *SIGNED), f"The circuit of {SILVER} is not open by itself"),
-        (("override", SILVER, *SIGNED), "An override needs an end"),
+        (("override", SILVER, *SIGNED), "Say what to do with the circuit"),
         (("override", SILVER, "--until", "soon", *SIGNED), "'soon' is not a time"),
         (("override", SILVER, "--until", "9999-12-31T23:59-12:00", *SIGNED), "is not a time"),
         (("override", SILVER, "--until", "2017-01-01T00:00", *SIGNED), "would be over already"),

@@ -89,7 +89,7 @@ def test_a_foreign_commit_is_named_unseen_by_readers_and_stops_nobody_from_publi
     same = staged_manifest(filled, {SALES: {day(0): [("a", 4)]}, STORES: {day(0): [("s", 4)]}})
     tool(str(filled.table_path(SALES)))
     with pytest.raises(
-        ForeignCommitError, match=r"Version 1 of silver\.sales .* of delta-rs:py-(?s:.*)put-back silver\.sales"
+        ForeignCommitError, match=r"Version 1 of silver\.sales .* of delta-rs:py-(?s:.*)undo foreign:silver\.sales"
     ) as caught:
         publish(filled, same)
     assert (caught.value.table, caught.value.version) == (SALES, 1)

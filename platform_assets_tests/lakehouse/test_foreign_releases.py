@@ -77,7 +77,7 @@ def test_readers_see_the_newest_release_and_publishers_stop_before_they_begin(
     with pytest.raises(UnknownReleaseError, match="written by another tool"):
         release(filled, 2)
     heads = {table: commits.head_version(filled.table_path(table)) for table in (SALES, STORES)}
-    with pytest.raises(ForeignCommitError, match="put-back _releases"):
+    with pytest.raises(ForeignCommitError, match="undo foreign:_releases"):
         publish(filled, staged_manifest(filled, both(3)))
     assert {table: commits.head_version(filled.table_path(table)) for table in heads} == heads
     assert any("Version 2 of `_releases` was not made by a publication" in fault for fault in faults(filled))

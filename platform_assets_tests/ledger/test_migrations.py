@@ -52,7 +52,7 @@ def test_a_ledger_from_before_the_release_is_brought_up_to_date_and_loses_nothin
         ledger.record(simple(1, 0))
         ledger.hold([hold(nth(0))])
         _take_back(ledger._database.engine, revision)
-    with pytest.raises(LedgerVersionError, match=r"older schema.*\n.*ledger rebuild"):
+    with pytest.raises(LedgerVersionError, match=r"older schema.*\n.*ledger --rebuild"):
         Ledger.open(url, read_only=True)
     with Ledger.open(url) as ledger, ledger._database.engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"version_table": versions.name})

@@ -119,7 +119,7 @@ def test_two_state_folders_have_two_ledgers_whatever_they_are_called(tmp_path: P
 def test_a_file_that_is_no_database_is_named_and_left_alone(tmp_path: Path, content: bytes, read_only: bool) -> None:
     file = tmp_path / "ledger.db"
     file.write_bytes(content)
-    with pytest.raises(LedgerCorruptError, match=r"ledger\.db is damaged.*\n.*ledger rebuild"):
+    with pytest.raises(LedgerCorruptError, match=r"ledger\.db is damaged.*\n.*ledger --rebuild"):
         Ledger.open(f"sqlite:///{file}", read_only=read_only)
     assert file.read_bytes() == content
 

@@ -170,7 +170,6 @@ WRONG = {
     "{": "name no transport",
     "transport: {type: http, url: nowhere}": "Need valid url",
     "transport: {type: http, url: 'https//zoe:hush@x'}": "passed ***@x",
-    "transport: {type: kafka, topic: lineage, config: {}}": "confluent",
     "transport: {type: file, log_file_path: /nowhere/events, append: true}": "/nowhere/events",
     "transport: {type: composite, transports: [{type: http, url: 'http://127.0.0.1:9', retry: {total: 0}}, "
     "{type: console}]}": "was not reached by the client's composite",

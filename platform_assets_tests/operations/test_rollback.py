@@ -230,7 +230,7 @@ def test_what_cannot_be_rolled_back_says_why(world: World) -> None:
         undo(world, run="nobody")
     with pytest.raises(PlatformError, match="Nothing was published after release 10000"):
         undo(world, to=10_000)
-    with pytest.raises(PlatformError, match=r"raw is append-only.*\n.*withdraw"):
+    with pytest.raises(PlatformError, match=r"raw is append-only.*\n.*undo"):
         undo(world, publication=publication_of(world, "raw.transactions", DAYS[1]))
 
 
