@@ -126,13 +126,12 @@ SECTIONS = {
     )
 }  # fmt: skip
 MORE: dict[str, tuple[str, ...]] = SECTIONS | {
-    "why --history": ("why", TABLE, f"{FIRST}", "--history"),
     "read --stage": ("read", TABLE, "--stage", "trial"),
     "diff stage": ("diff", "stage:trial"),
     "undo stage": ("undo", "stage:trial", "--dry-run"),
 }
 SHOW_IT = {
-    "read", "diff", "status", "undo", "why", "decisions", "releases", "stages", "stages trial", "stale",
+    "read", "diff", "status", "why", "decisions", "releases", "stages", "stages trial", "stale",
     "why --history", "read --stage",
 }  # fmt: skip
 
@@ -143,7 +142,10 @@ def test_no_command_lets_hostile_text_act(run, hostile, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(hostile.state, tmp_path / "kept")
     commands = {name: [*walked(name)] for name in sorted({*EXAMPLES} - STARTS_SPARK)}
-    for name, each in (commands | {name: [each, (*each, HOSTILE)] for name, each in MORE.items()}).items():
+    commands |= {name: [each, *([(*each, HOSTILE)] if name in SECTIONS else [])] for name, each in MORE.items()}
+    tables = ((RAW, DAY), (SILVER, DAY), (TABLE, FIRST))
+    commands["why --history"] = [("why", table, f"{day}", "--history") for table, day in tables]
+    for name, each in commands.items():
         shutil.rmtree(hostile.state)
         shutil.copytree(tmp_path / "kept", hostile.state)
         shown = False
