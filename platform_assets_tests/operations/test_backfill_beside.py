@@ -155,7 +155,7 @@ def test_a_backup_that_is_put_back_beside_a_plan_has_none_of_it_and_the_plan_beg
     with importable(shop.home):
         assert run("admin", "restore", folder).code == 0
         assert run("admin", "audit", "--all").code == 0
-        assert "No plan was applied yet" in run("status", "backfills").out
+        assert "No backfill was applied yet" in run("status", "backfills").out
     with shop.on() as platform:
         assert (backfill_names(platform.lake), stage_names(platform.lake)) == ((), ())
         assert shop.apply(platform, file).state == "published", "the approval is in the ledger that was put back"
