@@ -1,7 +1,8 @@
 """Hooks of mkdocs: what differs between a page in the repository and the same page on the site.
 
 The project's README is the first page, docs/README.md the list of all pages. Flow charts in Mermaid, which a repository
-shows by itself, become SVG here, so that no reader's browser loads a script for them.
+shows by itself, become SVG here, so that no reader's browser loads a script for them. Drawings in SVG enter the page
+itself, so that they follow its colour scheme; shown by a repository, they follow the browser's.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).resolve().parent.parent
 FENCE = re.compile(r"^```mermaid\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NODE = re.compile(r"^\s*(\w+)(?:\[\"?(.*?)\"?\])?$")
+DRAWING = re.compile(r"!\[(.*?)\]\((images/[a-z-]+\.svg)\)")
+STYLE = re.compile(r"<style>.*?</style>\n", re.DOTALL)
 EDGE = re.compile(r"^\s*(\w+) --> (\w+)$")
 WIDTH, HEIGHT, GAP, RISE, LETTER = 24, 34, 18, 46, 8.2
 """Of a box: margin of its text, height; between boxes: beside, below; of a letter: width."""
@@ -31,8 +34,15 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
-    """Link to the site's first page instead of the README; draw flow charts."""
-    return FENCE.sub(lambda found: drawn(found[1]), markdown.replace("(../README.md", "(index.md"))
+    """Link to the site's first page instead of the README; draw flow charts; put drawings into the page."""
+    with_drawings = DRAWING.sub(lambda found: placed(*found.groups()), markdown.replace("(../README.md", "(index.md"))
+    return FENCE.sub(lambda found: drawn(found[1]), with_drawings)
+
+
+def placed(words: str, path: str) -> str:
+    """Return a drawing as part of the page, without its own colours: site.css has them for both schemes."""
+    svg = STYLE.sub("", (ROOT / "docs" / path).read_text(encoding="utf-8"))
+    return svg.replace("<svg ", f'<svg class="drawing" role="img" aria-label="{escape(words)}" ').replace("\n", "")
 
 
 def drawn(chart: str) -> str:
