@@ -15,7 +15,7 @@ from benchmarks.equality import check_equal, contents
 from benchmarks.harness import BenchmarkError, Run, run_command
 from platform_assets.domains.retail.sample import Simulation, land
 from platform_assets.settings import load_settings, project_root
-from platform_assets.spark.session.class_archive import class_archive
+from platform_assets.spark.session.jars import class_archive
 from platform_assets.spark.session.java import find_java
 
 _ARCHIVE_WITHIN_S = 120

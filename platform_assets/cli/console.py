@@ -148,14 +148,14 @@ def selected(platform: Platform, names: Sequence[str] | None, days: str | None) 
 
 def selected_tables(platform: Platform, names: Sequence[str]) -> frozenset[str]:
     """Return the tables that selectors select."""
-    from platform_assets.planning.selectors import select
+    from platform_assets.planning.selection import select
 
     return select(platform.catalogue, names, lambda: _stale_tables(platform))
 
 
 def declared_tables(catalogue: Catalogue, names: Sequence[str]) -> frozenset[str]:
     """Return the same for a command that needs the contracts alone; all tables by default."""
-    from platform_assets.planning.selectors import select
+    from platform_assets.planning.selection import select
 
     def stale() -> frozenset[str]:
         with platform_to_look() as platform:

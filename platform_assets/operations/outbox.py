@@ -93,7 +93,7 @@ def _send(platform: Platform, to: Address, message: Message) -> None:
         return
     assert to.url is not None
     if to.target.startswith(ROUTE):
-        from platform_assets.operations.notify import notify  # and Apprise, which nothing else needs
+        from platform_assets.operations.webhook import notify  # and Apprise, which nothing else needs
 
         notify(to.url, to.variable, message)
     else:

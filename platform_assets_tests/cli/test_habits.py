@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from platform_assets.cli.app import COMMANDS, PANELS, build
-from platform_assets.cli.old_names import translated
+from platform_assets.cli.app import COMMANDS, PANELS, build, translated
 from platform_assets_tests.support.cli.commands import PROBE, TABLE, run_apart
 from platform_assets_tests.support.cli.tree import ALL, BEFORE, DECIDED, EXAMPLES, options
 from platform_assets_tests.support.history import GOODS

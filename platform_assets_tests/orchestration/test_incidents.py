@@ -17,10 +17,9 @@ import dagster as dg
 import pytest
 from pydantic import SecretStr, ValidationError
 
-from platform_assets.operations.notify import notify
 from platform_assets.operations.opening import open_platform
 from platform_assets.operations.outbox import deliver
-from platform_assets.operations.webhook import WebhookError
+from platform_assets.operations.webhook import WebhookError, notify
 from platform_assets.orchestration.automation.announcements import FailedRun, Present
 from platform_assets.orchestration.automation.incidents import newest_ended, news, route_messages
 from platform_assets.records.code_version import Attempt

@@ -15,7 +15,7 @@ from platform_assets.domains.retail.contracts import DAILY_SALES, SILVER_TRANSAC
 from platform_assets.errors import PlatformError
 from platform_assets.orchestration.build import build_definitions
 from platform_assets.planning.configuration import configuration
-from platform_assets.planning.selectors import is_selector, select
+from platform_assets.planning.selection import is_selector, select
 from platform_assets.settings import Settings, project_root
 
 TAGGED = tuple(replace(each, tags=("finance",)) if each is DAILY_SALES else each for each in DOMAIN.tables)

@@ -10,8 +10,7 @@ import pytest
 
 from platform_assets.cli.commands.doctor import Finding, check_spark
 from platform_assets.settings import Settings, load_settings
-from platform_assets.spark.session.class_archive import archive_path, recording_of
-from platform_assets.spark.session.jars import ALWAYS, JarsError, faults, needed, spark_jars
+from platform_assets.spark.session.jars import ALWAYS, JarsError, archive_path, faults, needed, recording_of, spark_jars
 from platform_assets.spark.session.java import Java, find_java
 from platform_assets_tests.support.installation import JARS, fake_java
 

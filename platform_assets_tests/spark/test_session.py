@@ -19,13 +19,12 @@ from pyspark.sql import SparkSession
 
 from platform_assets.lakehouse.layout import located
 from platform_assets.settings import Settings, load_settings
-from platform_assets.spark.session.class_archive import archive_path, class_archive
 from platform_assets.spark.session.configuration import (
     TUNING,
     configuration,
     refuse_other_settings,
 )
-from platform_assets.spark.session.jars import ALWAYS, spark_jars
+from platform_assets.spark.session.jars import ALWAYS, archive_path, class_archive, spark_jars
 from platform_assets.spark.session.java import find_java
 from platform_assets.spark.session.jvm import OPTIONS, SessionError, options_beside
 from platform_assets.spark.session.session import create_session

@@ -1,22 +1,23 @@
-"""`status circuits`, and `admin breaker`, by which a person opens, closes and overrides circuits of tables."""
+"""`status circuits`, `admin breaker` by which a person acts on circuits, and `ack` of files or warnings looked at."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
 
-from platform_assets.cli.commands.ack import parse_time
-from platform_assets.cli.console import UsageError, opened_platform, platform_to_look
-from platform_assets.cli.options import only_one
+from platform_assets.cli.console import UsageError, opened_platform, parse_days, platform_to_look
+from platform_assets.cli.options import DaysOrDay, only_one
 from platform_assets.engine.circuits import circuits, stopped
 from platform_assets.engine.platform import Author, Platform
+from platform_assets.operations.acknowledge import Finding, acknowledge
 from platform_assets.operations.breaker import close as close_circuit
 from platform_assets.operations.breaker import freeze
 from platform_assets.operations.breaker import override as let_pass
+from platform_assets.operations.status import look
 from platform_assets.planning.circuit import OVERRIDE_ENDED, CircuitState, TableVerdict
 from platform_assets.report import Note, Part, Report, Table, picked
 
@@ -114,3 +115,37 @@ def _moment(at: datetime | None) -> str:
 
 def _json(table: str, state: CircuitState, by: str) -> dict[str, Any]:
     return picked(state, "state why since next_try until", table=table, waits_for=None if by == table else by)
+
+
+Findings = Annotated[
+    list[str],
+    typer.Argument(metavar="FILE|TABLE…", help="Files as `status files` has them, or tables with warnings."),
+]
+Until = Annotated[
+    str | None, typer.Option("--until", metavar="TIME", help="When it ends, UTC, as 2017-04-09 or 2017-04-09T18:00.")
+]
+
+
+def parse_time(text: str) -> datetime:
+    """Return a time in UTC."""
+    try:
+        end = datetime.fromisoformat(text)
+        return end.astimezone(UTC) if end.tzinfo else end.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"{text!r} is not a time.", "Write it as 2017-04-09T18:00, in UTC.") from error
+
+
+def ack(
+    findings: Findings,
+    author: Author,
+    days: DaysOrDay = None,
+    until: Until = None,
+) -> Report:
+    """Acknowledge broken files, or warnings of a table: exit code 1 and lines stop until they change."""
+    wanted, end = parse_days(days) if days else None, parse_time(until) if until else None
+    with opened_platform() as platform:
+        known = look(platform, with_metrics=False)
+        there: list[Finding] = [*known.landing, *known.refused.there, *known.warned]
+        made = acknowledge(platform, there, findings, author, days=wanted, until=end)
+    ends = f"until {end:%Y-%m-%d %H:%M} UTC, or until it changes" if end else "until it changes"
+    return Report([Note("", "acknowledged", f"{each.finding} {ends}") for each in made], made)

@@ -31,8 +31,7 @@ from platform_assets.project import platform_in_use
 from platform_assets.report import Mark, Report, Table
 from platform_assets.settings import Settings, load_settings
 from platform_assets.spark.sail.server import start_server
-from platform_assets.spark.session.class_archive import archive_path, is_as_recorded, recording_of
-from platform_assets.spark.session.jars import faults, needed
+from platform_assets.spark.session.jars import archive_path, faults, is_as_recorded, needed, recording_of
 from platform_assets.spark.session.java import Java, find_java
 from platform_assets.spark.session.reasons import (
     SET_HADOOP_FOLDER,

@@ -36,7 +36,7 @@ from platform_assets.lakehouse.reading import statements, version_in, whole_snap
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import row_batches
 from platform_assets.operations.readers import readers_release
-from platform_assets.planning.selectors import is_selector
+from platform_assets.planning.selection import is_selector
 from platform_assets.progress import no_progress
 from platform_assets.report import Cell, Mark, Report, Table
 from platform_assets.settings import Settings, load_settings

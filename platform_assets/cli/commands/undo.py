@@ -11,8 +11,7 @@ import typer
 
 from platform_assets.cli.changes_view import rollback_parts, sums_json
 from platform_assets.cli.commands.audit import put_back
-from platform_assets.cli.commands.release import unpin
-from platform_assets.cli.commands.stage import drop, shown_stage
+from platform_assets.cli.commands.release import drop, shown_stage, unpin
 from platform_assets.cli.console import UsageError, opened_platform, parse_days, without_numpy
 from platform_assets.cli.options import (
     By,

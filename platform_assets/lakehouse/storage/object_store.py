@@ -20,12 +20,15 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import PurePosixPath
 from secrets import token_hex
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, NotFoundError, PreconditionError
+from obstore.fsspec import FsspecStore
 from obstore.store import from_url
+from pyarrow import NativeFile, PythonFile
+from pyarrow.fs import FileInfo, FSSpecHandler, PyFileSystem
 
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.storage.answers import lacks_bucket, no_bucket, refusals_explained
@@ -226,7 +229,7 @@ class Stored(Location):
             raise FileNotFoundError(errno.ENOENT, "there is no such object", self.address)
 
     def arrow(self) -> tuple[FileSystem, str]:
-        from platform_assets.lakehouse.storage.arrow_files import store_files  # and Arrow, which most do without
+        from platform_assets.lakehouse.storage.object_store import store_files  # and Arrow, which most do without
 
         url = urlsplit(self.address)
         return store_files(url.scheme), f"{url.netloc}{url.path}"
@@ -349,3 +352,50 @@ def try_store(root: Stored) -> None:
             )
     finally:
         probe.remove()
+
+
+def store_files(protocol: Any) -> PyFileSystem:
+    """Return what Arrow reads files through, by the bucket's name and the path in it."""
+    return PyFileSystem(_Files(FsspecStore(protocol)))
+
+
+class _Files(FSSpecHandler):  # type: ignore[misc]
+    def get_file_info(self, paths: list[str]) -> list[FileInfo]:
+        """Do as Arrow's own."""
+        with refusals_explained(self._address(paths[0] if paths else "")):
+            found: list[FileInfo] = super().get_file_info(paths)
+            return found
+
+    def open_input_stream(self, path: str) -> NativeFile:
+        """Do as Arrow's own."""
+        return self.open_input_file(path)
+
+    def open_input_file(self, path: str) -> NativeFile:
+        """Do as Arrow's own."""
+        address = self._address(path)
+        with refusals_explained(address):
+            # The library's `isfile` answers no for any refusal of the store
+            if self.fs.info(path)["type"] != "file":
+                raise FileNotFoundError(path)
+            return PythonFile(_File(self.fs.open(path, mode="rb"), address), mode="r")
+
+    def _address(self, path: str) -> str:
+        return f"{self.fs.protocol}://{path}"
+
+
+class _File:
+    """A file that is open, as much of it as Arrow asks for."""
+
+    def __init__(self, file: Any, address: str) -> None:
+        self._file, self._address = file, address
+
+    def read(self, size: int | None = -1) -> bytes:
+        with refusals_explained(self._address):
+            return bytes(self._file.read(-1 if size is None else size))
+
+    def seek(self, place: int, whence: int = 0) -> int:
+        with refusals_explained(self._address):
+            return int(self._file.seek(place, whence))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)

@@ -32,7 +32,7 @@ from pyspark.java_gateway import launch_gateway
 from platform_assets.errors import PlatformError
 from platform_assets.places import make_folder
 from platform_assets.settings import Settings
-from platform_assets.spark.session.class_archive import ClassArchive
+from platform_assets.spark.session.jars import ClassArchive
 from platform_assets.spark.session.java import MORE_OPTIONS, environment_of_jvm, last_words, log_file
 from platform_assets.sql_settings import OF_JAVA
 

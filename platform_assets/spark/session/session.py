@@ -26,9 +26,8 @@ from pyspark.sql import SparkSession
 
 from platform_assets.progress import OnProgress, meanwhile, no_progress
 from platform_assets.settings import Settings
-from platform_assets.spark.session.class_archive import class_archive
 from platform_assets.spark.session.configuration import configuration, engine_key
-from platform_assets.spark.session.jars import spark_jars
+from platform_assets.spark.session.jars import class_archive, spark_jars
 from platform_assets.spark.session.java import find_java, last_words, log_file, only_as_settings_say
 from platform_assets.spark.session.jvm import SessionError, end_jvm, kill_jvm, start_jvm
 from platform_assets.spark.session.on_demand import computes_here
