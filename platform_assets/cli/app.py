@@ -96,10 +96,10 @@ standard error is {"error": {"what": …, "do": …, "code": …, "kind": …}} 
 
 
 def build(names: Iterable[str] = tuple(COMMANDS), *, only_described: bool = False) -> typer.Typer:
-    """Build the command line with some of its commands; importing all takes as long as most need to answer.
+    """Build the command line from some of its commands; importing all takes longer than most need to answer.
 
     Args:
-        only_described: for a list of commands, which needs no more of each than its first sentence.
+        only_described: for a list of commands: their descriptions are enough.
     """
     app = typer.Typer(help=_in_one_line(HELP), no_args_is_help=True, pretty_exceptions_enable=False)
     app.callback()(_options)  # a command that is alone is named all the same
@@ -134,7 +134,7 @@ def function_of(command: str) -> Callable[..., Report | None]:
 
 
 def _reporting(command: Callable[..., Report | None]) -> Callable[..., Any]:
-    """Return a command with `--json` that prints the report which the function returns.
+    """Return a command with `--json` that prints the report returned by the function.
 
     A parameter `author` is the person who decides: `--reason` and `--by` on the command line, no author in a dry run.
     """
@@ -164,7 +164,7 @@ def _option(name: str, kind: object, default: object) -> inspect.Parameter:
 
 
 def _let_wrap(app: typer.Typer) -> None:
-    """Join the lines of descriptions: Typer leaves them as they are, and a narrow terminal breaks each once more."""
+    """Join the lines of descriptions, which Typer keeps; a narrow terminal would break each line again."""
     for command in app.registered_commands:
         command.help = _in_one_line(command.help or inspect.getdoc(command.callback) or "")
     for group in app.registered_groups:
@@ -177,7 +177,7 @@ def _in_one_line(description: str) -> str:
 
 
 def _description(command: str) -> str:
-    """Read what a command's module says of it, without importing it."""
+    """Read a command's description from the source of its module, without importing it."""
     module, _, function = COMMANDS[command].partition(":")
     [found] = (node for node in _parsed(module) if isinstance(node, ast.FunctionDef) and node.name == function)
     return ast.get_docstring(found) or ""
@@ -189,7 +189,7 @@ def _parsed(module: str) -> list[ast.stmt]:
 
 
 def _nothing() -> None:
-    """Stand for a command in the list of all; the command itself is imported when it is asked for."""
+    """Stand in for a command in the list of all commands; the command itself is imported when it runs."""
 
 
 def _version(asked: bool) -> None:
@@ -266,7 +266,7 @@ def _main() -> None:
 
 
 def _prepare(command: str | None) -> None:
-    """Keep what a command writes for those whom the settings name; print its platform if it could be mistaken."""
+    """Set the umask for the configured readers; print which platform is used where the user could mistake it."""
     if command not in COMMANDS or command == "init" or _asks_for_help():  # `init`: its files are the user's own
         return
     from platform_assets.places import PRIVATE_UMASK
@@ -283,13 +283,13 @@ def _prepare(command: str | None) -> None:
 
 
 def _asks_for_help() -> bool:
-    """Return whether there are only words before `--help`: after an option it could be what the option is given."""
+    """Return whether there are only words before `--help`: after an option it could be that option's value."""
     *words, last = sys.argv
     return last == "--help" and not any(word.startswith("-") for word in words[1:])
 
 
 def _by_new_name(arguments: list[str]) -> list[str]:
-    """Return the command line with today's name of a command; say so once where an earlier name was typed."""
+    """Return the command line with today's name of a command; say so once if an earlier name was typed."""
     new = translated(arguments)
     if new is None:
         return arguments
@@ -314,12 +314,12 @@ def _fail(what: Sequence[str], todo: str, code: int, kind: str) -> NoReturn:
 
 
 class Old(NamedTuple):
-    """How a command of before is typed today.
+    """Today's spelling of an earlier command.
 
     Args:
-        new: the words in its place; the last one may say with `{}` how arguments are written.
-        options: what stands in the place of an option, with `{}` its value.
-        without: the argument where none is given.
+        new: its words today; the last one may say with `{}` how arguments are written.
+        options: replacement of an option, with `{}` for its value.
+        without: argument if none was given.
     """
 
     new: str
@@ -415,7 +415,7 @@ _WITH_VALUE = {"--reason", "--by", "--days", "--limit", "--name", "--release", "
 
 
 def translated(arguments: Sequence[str]) -> list[str] | None:
-    """Return the command line as it is typed today; None if it is not one of before."""
+    """Return the command line in today's spelling; None if it is not an earlier one."""
     for count in (2, 1):
         old = {**OLD, **OLD_GROUPS}.get(" ".join(arguments[:count]))
         if old is not None:

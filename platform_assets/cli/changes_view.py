@@ -1,4 +1,4 @@
-"""Show what differs: figures and sums before and after, what a rollback puts back, columns and keys of days."""
+"""Show differences: figures and sums before and after, what a rollback restores, columns and keys of days."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def became(then: Any, now: Any, shown: Callable[[Any], str] = "{:,}".format) -> 
 
 
 def sums_shown(moved: Mapping[str, tuple[Any, Any]]) -> tuple[str, ...]:
-    """Say which sums differ, a line each; of many the first."""
+    """Return a line for each sum that differs; of many sums, the first ones."""
     shown = tuple(f"sum of {name} {became(*pair)}" for name, pair in list(moved.items())[:_SUMS_SHOWN])
     return shown if len(moved) <= _SUMS_SHOWN else (*shown, f"and {len(moved) - _SUMS_SHOWN} more: --json")
 
 
 def amounts_parts(changes: AmountChanges, days: Mapping[str, Collection[date]]) -> Iterator[Part]:
-    """Show sums of tables that differ over some of their days, and tables without sums."""
+    """Show sums of tables that differ over the days compared, and tables without sums."""
     numbers = ("before", "after", "difference")
     rows: list[tuple[str, ...]] = []
     for table, of_it in days.items():
@@ -66,14 +66,14 @@ def unread_parts(changes: AmountChanges) -> Iterator[Part]:
 
 
 def sums_json(moved: Mapping[str, Pair]) -> dict[str, Any]:
-    """Return sums that differ, for programs."""
+    """Return sums that differ, as JSON."""
     return {name: {"before": before, "after": after} for name, (before, after) in moved.items()}
 
 
 def rollback_parts(
     done: Rollback, amounts: AmountChanges, *, lasts: bool = False, ends: Iterable[Hold] = ()
 ) -> Iterator[Part]:
-    """Show what a rollback does or would do, what ends it again, and which others that last it ends."""
+    """Show what a rollback does or would do, what ends it, and which lasting rollbacks it ends."""
     counts = ("rows before", "rows after")  # the rollback, whether it was done or not
     named = ("amounts",) if amounts.by_day else ()
     rows: list[tuple[Cell, ...]] = []
@@ -109,7 +109,7 @@ def rollback_parts(
 
 
 def _without_content(done: Rollback) -> Iterator[str]:
-    """Name days that become as if never computed; rows in quarantine go with a day, and readers do not miss them."""
+    """Name days that become as if never computed."""
     of_tables: defaultdict[str, list[date]] = defaultdict(list)
     aside: list[date] = []
     for (table, day), (undone, back) in sorted(done.records.items()):
@@ -132,7 +132,7 @@ def rollbacks_parts(
     ending: Sequence[EndedRollback],
     standing: Iterable[EndedRollback],
 ) -> Iterator[Part]:
-    """Show rollbacks that a plan ends, and standing ones that end if a waiting delivery touches their days."""
+    """Show rollbacks that a plan ends, and rollbacks that end if a waiting delivery touches their days."""
     yield from map(ended_note, ending)
     known = {(one.table, one.rollback.publication) for one in ending}
     for one in standing:
@@ -144,12 +144,12 @@ def rollbacks_parts(
 
 
 def ended_note(rollback: EndedRollback) -> Note:
-    """Say that a rollback ends or ended; only a note where what it was about was withdrawn."""
+    """Say that a rollback ends or ended; a plain note if the rolled-back publication's arrival was withdrawn."""
     return Note("bold", "note", rollback.sentence) if rollback.is_done else Note("yellow", "look", rollback.sentence)
 
 
 def ended_json(rollback: EndedRollback) -> dict[str, Any]:
-    """Return it for programs."""
+    """Return an ended rollback as JSON."""
     ended_by = rollback.by.publication if rollback.by else None
     made = {"rollback": rollback.rollback.publication, "release": rollback.rollback.release, "ended_by": ended_by}
     return picked(rollback, "table days files withdrawn", **made)
@@ -159,7 +159,7 @@ _COLUMNS = ("column", "keys changed", "nulls", "distinct", "lowest", "highest", 
 
 
 def comparison_report(comparison: Comparison) -> Report:
-    """Report a plan beside the release: tables, each column that differs with how its values spread, then examples."""
+    """Compare a plan with the release: tables, each column that differs with its distribution, then examples."""
     from platform_assets.operations.stages.compare import QUANTILES
 
     data = picked(
@@ -191,7 +191,7 @@ def comparison_report(comparison: Comparison) -> Report:
 
 
 def columns_parts(table: str, columns: Iterable[ColumnBeside], examples: Iterable[Example]) -> Iterator[Part]:
-    """Show each column that differs with how its values spread on both sides, then keys that differ."""
+    """Show each column that differs with its distribution on both sides, then keys that differ."""
     if rows := [_cells(column) for column in columns if column.changed or column.before != column.after]:
         from platform_assets.operations.stages.compare import QUANTILES
 
@@ -203,7 +203,7 @@ def columns_parts(table: str, columns: Iterable[ColumnBeside], examples: Iterabl
 
 
 def comparison_json(day: StagedDay) -> dict[str, Any]:
-    """Return a compared day for programs."""
+    """Return a compared day as JSON."""
     pairs = {"rows": day.rows, "keys": day.keys, **{f"sum of {name}": pair for name, pair in day.sums.items()}}
     sides = {name: {"before": pair[0], "after": pair[1]} for name, pair in pairs.items() if pair}
     return picked(day, "table day added removed changed", equal=day.is_equal, **sides)

@@ -1,4 +1,4 @@
-"""What commands share: consoles, exit codes, options, JSON."""
+"""Shared by commands: consoles, exit codes, options, JSON."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ _MENDED = "[yellow]mended[/]"
 
 
 class _Console(Console):
-    """Write as wide as the terminal; in a file or a pipe, each row and name stays on one line, for what reads it next.
+    """Write as wide as the terminal; in a file or a pipe each row stays on one line for the next program.
 
-    Control characters in texts are made visible: only its own colours act on a terminal.
+    Control characters in foreign text are made visible: only our own colours act on a terminal.
     """
 
     def print(self, *objects: Any, markup: bool | None = None, **options: Any) -> None:
@@ -80,7 +80,7 @@ class _Console(Console):
             yield segment if segment.control else Segment(self._shown(segment.text), segment.style)
 
     def _shown(self, text: str) -> str:
-        """Return text as the output can have it: lines of tables, and letters, that its encoding has not are others."""
+        """Return text as the output's encoding can show it: other lines and letters are replaced."""
         shown = visible(text, breaks=True)
         if self.encoding.startswith("utf"):
             return shown
@@ -110,7 +110,7 @@ class UsageError(PlatformError):
 
 
 def parse_day(text: str, settings: Settings | None = None) -> date:
-    """Return a day given as an argument; with settings it must lie in their calendar."""
+    """Return a day given as an argument; with settings it must be in their calendar."""
     try:
         day = date.fromisoformat(text)
     except ValueError as error:
@@ -124,7 +124,7 @@ def parse_day(text: str, settings: Settings | None = None) -> date:
 
 
 def parse_days(text: str, settings: Settings | None = None) -> frozenset[date]:
-    """Return days given as an argument: one day, a range `A..B` with both ends, or several of them with commas."""
+    """Return days given as an argument: one day, a range `A..B` with both ends, or several, separated by commas."""
     days: set[date] = set()
     for part in text.split(","):
         if ".." not in part and (both := _TWO_DAYS.fullmatch(part.strip())):
@@ -139,7 +139,7 @@ def parse_days(text: str, settings: Settings | None = None) -> frozenset[date]:
 
 
 def selected(platform: Platform, names: Sequence[str] | None, days: str | None) -> Selection:
-    """Return the tables and days that a command names; all if none is named."""
+    """Return the tables and days of a request; all if none is named."""
     from platform_assets.planning.selection import Selection
 
     tables = selected_tables(platform, names or ())
@@ -154,7 +154,7 @@ def selected_tables(platform: Platform, names: Sequence[str]) -> frozenset[str]:
 
 
 def declared_tables(catalogue: Catalogue, names: Sequence[str]) -> frozenset[str]:
-    """Return the same for a command that needs the contracts alone; all tables by default."""
+    """Return the tables that selectors select, for a command that needs only contracts; all tables by default."""
     from platform_assets.planning.selection import select
 
     def stale() -> frozenset[str]:
@@ -172,7 +172,7 @@ def _stale_tables(platform: Platform) -> frozenset[str]:
 
 
 def computed_tables(platform: Platform, names: Sequence[str]) -> list[str]:
-    """Return the tables that selectors select, in order, without raw ones but for those that are named."""
+    """Return the selected tables in order, without raw tables unless they are named."""
     chosen = selected_tables(platform, names)
     computed = [one.name for one in platform.catalogue if one.name in chosen and (one.inputs or one.name in names)]
     if chosen and not computed:
@@ -192,7 +192,7 @@ def opened_platform(settings: Settings | None = None) -> Iterator[Platform]:
 
 @contextmanager
 def platform_to_look(settings: Settings | None = None) -> Iterator[Platform]:
-    """Open the platform for a command that only shows something, also where nothing can be written."""
+    """Open the platform for a command that only reads, also on a read-only disk."""
     from platform_assets.operations.opening import open_platform_to_look
     from platform_assets.settings import load_settings
 
@@ -202,7 +202,7 @@ def platform_to_look(settings: Settings | None = None) -> Iterator[Platform]:
 
 
 def escape(text: str) -> str:
-    """Return others' text for where Rich's markup is understood: nothing in it is markup, and all of it is visible."""
+    """Return foreign text for Rich's markup: nothing in it is markup, and all of it is visible."""
     return without_markup(visible(text))
 
 
@@ -218,7 +218,7 @@ def print_json(value: Any) -> None:
 
 
 def print_parts(parts: Iterable[Any]) -> None:
-    """Print the parts of a report for people; what only a page has room for is left out."""
+    """Print the parts of a report for people; parts meant only for a page are left out."""
     for part in parts:
         match part:
             case str() | Quote():
@@ -264,11 +264,10 @@ def write_page(file: Path, text: str) -> None:
 
 @contextmanager
 def without_numpy() -> Iterator[None]:
-    """Keep NumPy from being imported within, for a command that only reads with Arrow.
+    """Prevent the import of NumPy in this block, for a command that only reads with Arrow.
 
-    Arrow works without it, as the libraries do that come after it; to import it takes several times as long as Arrow
-    itself, since its OpenBLAS starts a thread for each core, and each first waits busily. Who has imported either
-    already goes on as before.
+    Arrow and the libraries after it work without it, and importing it takes several times as long as Arrow itself: its
+    OpenBLAS starts a busily waiting thread for each core. If NumPy or Arrow is imported already, this does nothing.
     """
     if {_NUMPY, "pyarrow"} & sys.modules.keys():
         yield
@@ -292,10 +291,10 @@ _Row = Sequence[Text]
 
 
 class Grid:
-    """Draw a table, or facts: numbers and names are never cut; Rich's own fill lines with blanks, and take 2 ms a row.
+    """Draw a table, or facts: numbers and names are never cut. Rich's own table pads lines, and takes 2 ms a row.
 
-    Where its columns do not fit side by side, the first has a line of its own with the others below, once for rows in
-    turn that have the same, and all but numbers may be folded; where that does not do, all stand one below another.
+    If columns do not fit side by side, the first gets a line of its own with the others below, and texts are wrapped;
+    if that does not fit either, all columns are stacked.
     """
 
     def __init__(self, part: Table | Facts) -> None:
@@ -343,7 +342,7 @@ def _text(cell: Cell) -> Text:
 
 
 def _widths(rows: Sequence[_Row], right: Sequence[bool], whole: Sequence[bool], width: int) -> list[int]:
-    """Return the width of each column with which all fit side by side into so many characters, if they do."""
+    """Return the widths with which all columns fit side by side into so many characters; None if they do not."""
     least: list[int] = []
     most: list[int] = []
     for column in range(len(right)):
@@ -373,7 +372,7 @@ def _rule(widths: Sequence[int], indent: int) -> Iterator[Segment]:
 def _block(
     console: Console, rows: Sequence[_Row], right: Sequence[bool], widths: Sequence[int], margin: int
 ) -> Iterator[Segment]:
-    """Draw rows in columns of these widths, with nothing behind the last sign of a line."""
+    """Draw rows in columns of these widths, without trailing blanks."""
     for row in rows:
         folded = [_folded_lines(console, cell, width) for cell, width in zip(row, widths, strict=True)]
         for parts in zip_longest(*folded, fillvalue=Text()):
@@ -388,7 +387,7 @@ def _block(
 
 
 def _folded_lines(console: Console, cell: Text, width: int) -> list[Text]:
-    """Return the lines of a cell; values too long for their column are broken between words."""
+    """Return the lines of a cell; long values are broken between words."""
     if cell.cell_len <= width and "\n" not in cell.plain:
         return [cell]
     lines = list(cell.wrap(console, width, overflow="fold"))
@@ -398,7 +397,7 @@ def _folded_lines(console: Console, cell: Text, width: int) -> list[Text]:
 
 
 def _upright(console: Console, head: _Row, rows: Sequence[_Row], width: int) -> Iterator[Segment]:
-    """Draw a line for each value that there is, behind the name of its column; without rows the names."""
+    """Draw a line for each value, after the name of its column; without rows only the names."""
     room = max(name.cell_len for name in head)
     widths = [room, max(width - room - _BETWEEN, 1)]
     if not rows:

@@ -1,4 +1,4 @@
-"""Show what a person should look at: days that are held or have warnings, and files that were not taken."""
+"""Show what a person should look at: held days, days with warnings, and files that could not be ingested."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ ALL = "platform-assets status warnings"
 
 
 def held_parts(held: Iterable[HeldDay], *, of: str | None = None, in_short: bool = False) -> Iterator[Part]:
-    """Show a red line for each held day, and below it what may be to blame.
+    """Show a red line for each held day, and below it possible causes.
 
     Args:
-        of: the table asked about: a day of another table may hold it.
+        of: table of the request; a day of another table may cause the hold.
         in_short: whether a few lines stand for all, so that they do not hide other news.
     """
     from platform_assets.operations.lineage.held_days import together, withdrawals
@@ -57,7 +57,7 @@ def held_parts(held: Iterable[HeldDay], *, of: str | None = None, in_short: bool
 
 
 def _what_ends_it_parts(held: Sequence[HeldDay]) -> Iterator[Part]:
-    """Say when held days are tried again, and how else they are published; what would end a rollback."""
+    """Say when held days are tried again, how else they are published, and what ends a rollback."""
     lasting = [day for day in held if any(hold.lasts for hold in day.holds)]
     put_back = [day for day in held if day.is_put_back and day not in lasting]
     refused = [day for day in held if not day.is_put_back]
@@ -103,7 +103,7 @@ def _line(days: Sequence[HeldDay]) -> str:
 
 
 def held_json(day: HeldDay) -> dict[str, Any]:
-    """Return a held day for programs."""
+    """Return a held day as JSON."""
     older, shown, by = day.older, day.shown, day.shown_by
     return picked(
         day.hold,
@@ -117,7 +117,7 @@ def held_json(day: HeldDay) -> dict[str, Any]:
 
 
 class DayWarning(NamedTuple):
-    """Keep what a gate found of a published day."""
+    """A finding of a gate about a published day."""
 
     table: str
     day: date
@@ -128,17 +128,17 @@ class DayWarning(NamedTuple):
 
     @classmethod
     def of(cls, table: str, days: Mapping[date, DayContent] | Mapping[date, DayRecord]) -> Iterator[Self]:
-        """Yield those of some days of a table, the newest day first."""
+        """Yield the warnings of some days of a table, the newest day first."""
         for day in sorted(days, reverse=True):
             yield from (cls(table, day, warned) for warned in days[day].warnings)
 
     def json(self) -> dict[str, Any]:
-        """Return it for programs."""
+        """Return a warning as JSON."""
         return {"table": self.table, "day": self.day, **self.warned.model_dump()}
 
 
 def warnings_parts(warnings: Sequence[DayWarning], stage: str | None) -> Iterator[Part]:
-    """Show how many days a run published, or left in a stage, with warnings, and the first of these."""
+    """Show how many days were published or staged with warnings, and the first of these."""
     if not warnings:
         return
     days = len({(warning.table, warning.day) for warning in warnings})
@@ -151,7 +151,7 @@ def warnings_parts(warnings: Sequence[DayWarning], stage: str | None) -> Iterato
 
 
 def warned_tables_parts(warned: Iterable[DayRecord]) -> Iterator[Part]:
-    """Show a line for each table with days that were published with warnings, and where more is said of them."""
+    """Show a line for each table with days published with warnings, and the command with details."""
     by_table: dict[str, list[DayRecord]] = {}
     for record in warned:
         by_table.setdefault(record.table, []).append(record)
@@ -166,7 +166,7 @@ def warned_tables_parts(warned: Iterable[DayRecord]) -> Iterator[Part]:
 
 
 def warned_days_parts(warned: Sequence[DayRecord]) -> Iterator[Part]:
-    """Show a line for each warning, as they are given."""
+    """Show a line for each warning, in the given order."""
     for record in warned:
         yield from (Note("yellow", "warned", str(each)) for each in DayWarning.of(record.table, {record.day: record}))
     if not warned:
@@ -176,7 +176,7 @@ def warned_days_parts(warned: Sequence[DayRecord]) -> Iterator[Part]:
 
 
 def warnings_json(warned: Iterable[DayRecord]) -> list[dict[str, Any]]:
-    """Return them for programs."""
+    """Return warnings as JSON."""
     return [
         warning.json() | {"publication": record.publication}
         for record in warned
@@ -185,7 +185,7 @@ def warnings_json(warned: Iterable[DayRecord]) -> list[dict[str, Any]]:
 
 
 def warned_day_parts(day: WarnedDay) -> Iterator[Part]:
-    """Show what gates found of a day, and below it what may be to blame."""
+    """Show the findings about a day, and below them possible causes."""
     from platform_assets.operations.lineage.held_days import withdrawals
 
     record = day.record
@@ -199,7 +199,7 @@ def warned_day_parts(day: WarnedDay) -> Iterator[Part]:
 
 
 def warned_json(day: WarnedDay | None) -> dict[str, Any] | None:
-    """Return it for programs; None where no gate warned."""
+    """Return the findings as JSON; None if no gate warned."""
     if day is None:
         return None
     return {
@@ -219,12 +219,12 @@ _MOST_TOLD = 1 << 16
 def left_parts(
     problems: Sequence[Problem], refused: Sequence[Arrival], as_before: int = 0, just_shown: int = 0
 ) -> Iterator[Part]:
-    """Show what lies in the landing area and is in no table, because a person has to do something about it.
+    """Show files of the landing area that are in no table and need a person.
 
     Args:
         refused: files without an ingested row.
         as_before: number of further files that an earlier command reported.
-        just_shown: number of files that the same command showed further up.
+        just_shown: number of files that the same command already showed.
     """
     lines = refused_lines({file.path: file.reason or "" for file in refused})
     yield from (Note("red", "refused", line) for line in lines)
@@ -241,17 +241,17 @@ def left_parts(
 
 
 def refused_lines(refused: Mapping[str, str]) -> Iterator[str]:
-    """Yield one line for all files that were refused whole for the like, by path with the reason."""
+    """Yield one line for all files that were refused whole for the same kind of reason."""
     return alike(refused.items(), _MOST)
 
 
 def not_taken_lines(problems: Collection[Problem]) -> Iterator[str]:
-    """Yield one line for all files that cannot be taken for the like."""
+    """Yield one line for all files that cannot be ingested for the same kind of reason."""
     return alike(((problem.path, problem.message) for problem in problems), _MOST)
 
 
 def growing_lines(growing: Sequence[Problem]) -> Iterator[str]:
-    """Yield one line for all files that only have to rest, with the time it takes; one for all that wait alike."""
+    """Yield one line for all files that still grow, with the waiting time; one for files that wait alike."""
     resting = [problem for problem in growing if problem.rests_in_s is not None]
     if resting:
         wait_s = max(1, math.ceil(max(problem.rests_in_s or 0.0 for problem in resting)))
@@ -264,7 +264,7 @@ def growing_lines(growing: Sequence[Problem]) -> Iterator[str]:
 
 
 def refused_json(refused: Sequence[Arrival]) -> list[dict[str, str | None]]:
-    """Return refused files for programs."""
+    """Return refused files as JSON."""
     return [picked(file, "table path reason") for file in refused]
 
 
@@ -280,8 +280,8 @@ def left_anew_parts(
     """Report files that no earlier refresh reported, count the others, and remember all in the state folder.
 
     Args:
-        refused: files of which not one row was taken.
-        already: those of these that this refresh has reported already.
+        refused: files without an ingested row.
+        already: files that this refresh has already reported.
     """
     file = located(state / "told.json")
     before: list[str] = []
@@ -308,5 +308,5 @@ def _of_refused(file: ArrivalRecord) -> str:
 
 
 def _mark(*parts: str) -> str:
-    """Return a hash to remember a file by: names and reasons may quote a value that has to be erased."""
+    """Return a hash that stands for a file: names and reasons may quote a value that must be erased."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Options that mean the same in every command: one spelling and help text each, and how their values are read."""
+"""Options with one meaning in every command: spelling, help text, and parsing of values."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done
 
 
 def call_with(name: str, function: Callable[..., Report], given: Mapping[str, Any]) -> Report:
-    """Call what a command does for one kind of thing, with the options that were given.
+    """Call a command's function for one kind of thing, with the options that were given.
 
     Raises:
-        UsageError: an option was given that this kind does not have.
+        UsageError: this kind does not have an option that was given.
     """
     known = inspect.signature(function).parameters
     used = {key: value for key, value in given.items() if not (value is None or value is False or value == [])}
@@ -60,7 +60,7 @@ def call_with(name: str, function: Callable[..., Report], given: Mapping[str, An
 
 
 def only_one(name: str, names: Sequence[str]) -> str:
-    """Return the only name that a section was given; empty if there is none."""
+    """Return the only name given to a section; empty if there is none."""
     if len(names) > 1:
         raise UsageError(f"`{name}` takes one name, not {len(names)}.", "Name one of them.")
     return next(iter(names), "")
@@ -74,9 +74,9 @@ _QUOTED = re.compile(r'((?:^|,)\s*"(?:[^"]|"")*")\s*(?=,|\Z)')
 
 
 def parse_keys(options: Sequence[str]) -> dict[str, list[str]]:
-    """Return the texts of values that a person names, by column; all of a column that is named several times.
+    """Parse values of columns, given as COLUMN=VALUE,…; values of a column that is named several times are joined.
 
-    Each option is COLUMN=VALUE,… with the values as a line of CSV; blanks around one do not belong to it.
+    The values are a line of CSV; blanks around a value are removed.
     """
     asked: dict[str, list[str]] = {}
     for option in options:
@@ -100,7 +100,7 @@ def _no_keys(option: str, why: str) -> UsageError:
 
 
 def decided_by(reason: str | None, who: str | None) -> Author:
-    """Return the author of a decision, by default the user of this machine; a blank reason or name is refused."""
+    """Return the author of a decision, by default the current user; refuse a blank reason or name."""
     if who is None:
         with suppress(KeyError, OSError):  # in a container, a user may have no name
             who = getpass.getuser()

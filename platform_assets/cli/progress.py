@@ -1,7 +1,7 @@
-"""How a command that takes its time says how far it is: a bar on a terminal, plain lines anywhere else.
+"""Report the progress of a long command: a bar on a terminal, plain lines elsewhere.
 
-All of it goes to standard error as it was when the command began. Dagster redirects both standard streams into files
-while a step runs, and a bar that follows them would stand still on the terminal.
+All of it goes to the command's original standard error. Dagster redirects both standard streams into files while a step
+runs; a bar in these would not move on the terminal.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Now:
     """The current work, and its duration in seconds.
 
     Args:
-        work: where it is known how far that is.
+        work: its progress, if known.
         spark: progress of Spark's jobs, in words; empty if idle.
         share: of the current batch, by Spark's jobs.
     """
@@ -66,14 +66,14 @@ class Now:
 
     @property
     def count(self) -> str:
-        """Say how far it is; empty where that is not known."""
+        """Return the progress as a count; empty if unknown."""
         known = self.work is not None and bool(self.work.total)
         done = f"{self.work.done:,} of {counted(self.work.total, self.work.unit)}" if self.work and known else ""
         return ", ".join(filter(None, [done, self.spark]))
 
     @property
     def reached(self) -> float:
-        """Return what a bar shows of the total: all that is done, and what Spark has done of the batch."""
+        """Return how much of the total a bar shows: all that is done, and Spark's share of the batch."""
         return self.work.done + self.work.batch * self.share if self.work else 0.0
 
     def __str__(self) -> str:
@@ -85,7 +85,7 @@ class Narration:
     """State of the work and its messages, without a terminal or thread, and with any clock.
 
     Args:
-        command: said while nothing better is known.
+        command: shown while nothing better is known.
         clock: in seconds.
     """
 
@@ -102,7 +102,7 @@ class Narration:
 
     @property
     def is_quick(self) -> bool:
-        """Return whether the work begun last may end before it needs a progress line."""
+        """Return whether the newest part may end before it needs a progress line."""
         return self._clock() - self._labels[-1][1] < QUICK_S
 
     def begin(self, label: str) -> None:
@@ -156,7 +156,7 @@ class Narration:
         return self._work is None or self._moved <= began
 
     def now(self) -> Now:
-        """Return the current work: what all else waits for, else the table, else the command."""
+        """Return the current work: what everything waits for, else the table, else the command."""
         moment = self._clock()
         doing, since = next(reversed(self._meanwhile.items()), ("", 0.0))
         if doing and self._waits(since):
@@ -168,7 +168,7 @@ class Narration:
         return Now(label, None, moment - since, self.spark.words)
 
     def lines(self) -> list[str]:
-        """Return a line for each table that was finished, once; none as long as the command is quick."""
+        """Return a line for each newly finished table; none while the command is quick."""
         if self.is_quick or not self._lines:
             return []
         said, self._lines = self._lines, []
@@ -184,7 +184,7 @@ class Narration:
 
 
 class SparkShare:
-    """Keep what was seen of Spark's jobs since a batch began.
+    """Progress of Spark's jobs since a batch began.
 
     The number of jobs of a batch is unknown, but each finished one brings its end nearer. So the share grows with every
     task and never reaches 1.
@@ -200,7 +200,7 @@ class SparkShare:
         self._before, self.share = self._newest, 0.0
 
     def see(self, running: Mapping[int, tuple[int, int]]) -> None:
-        """Take tasks that are done, and all, of each running job by its number."""
+        """Take the finished and total tasks of each running job, by job number."""
         if self._newest < 0 and running:
             self._before = min(running) - 1  # in a JVM that was kept ready, there were jobs of others
         self._newest = max([self._newest, *running])
@@ -212,13 +212,13 @@ class SparkShare:
 
     @property
     def words(self) -> str:
-        """Say how far Spark is with what it is at; empty where it is idle."""
+        """Describe Spark's current progress; empty if it is idle."""
         done, tasks = (sum(counts) for counts in zip(*self._running.values(), strict=True)) if self._running else (0, 0)
         return f"Spark at {done:,} of {tasks:,} tasks" if tasks else ""
 
 
 class Bar:
-    """A bar on a terminal that can be drawn anew and taken away again."""
+    """A bar on a terminal that can be redrawn and removed."""
 
     def __init__(self, out: TextIO) -> None:
         from rich.progress import BarColumn, TextColumn
@@ -270,7 +270,7 @@ class Bar:
 
 
 class Voice:
-    """Say what a command is doing, from a thread of its own; without standard error nowhere.
+    """Report progress from a thread of its own; without standard error it is silent.
 
     On a terminal only while the command reports progress; elsewhere also whenever it takes long.
     """
@@ -288,7 +288,7 @@ class Voice:
 
     @contextmanager
     def telling(self, label: str) -> Iterator[OnProgress]:
-        """Show the progress of a part of the command, which prints nothing until its end."""
+        """Show the progress of a part of the command that prints nothing until its end."""
         with self._lock:
             self._narration.begin(label)
             if self._is_terminal and self._out:
@@ -303,7 +303,7 @@ class Voice:
                 self._bar = None
 
     def hush(self) -> None:
-        """Say nothing more: the command is over, or goes on for as long as its user wants."""
+        """Say nothing more: the command is over, or runs until its user stops it."""
         self._over.set()
         if self._thread.is_alive():
             self._thread.join(_LAST_WORDS_S)
@@ -357,7 +357,7 @@ _VOICE: ContextVar[Voice] = ContextVar("voice")
 
 @contextmanager
 def speaking(command: str) -> Iterator[Voice]:
-    """Give one command a voice, silent when it is over."""
+    """Report the progress of one command; silent when the command is over."""
     out = _own_stderr()
     voice = Voice(command, out)
     token = _VOICE.set(voice)
@@ -373,7 +373,7 @@ def speaking(command: str) -> Iterator[Voice]:
 
 @contextmanager
 def telling(label: str) -> Iterator[OnProgress]:
-    """Show how far something is that the command does; what an interruption makes fail is no failure but that."""
+    """Show the progress of a part of the command; report a failure caused by an interruption as interruption."""
     try:
         with _VOICE.get().telling(label) as progress:
             yield progress
@@ -394,7 +394,7 @@ def _running_jobs() -> Mapping[int, tuple[int, int]]:
 
 
 def _own_stderr() -> TextIO | None:
-    """Return standard error under a descriptor of its own, which is never redirected or inherited by a child."""
+    """Return standard error under a separate descriptor, which is never redirected or inherited by a child."""
     try:
         return os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="replace")
     except (AttributeError, OSError, io.UnsupportedOperation):
@@ -403,10 +403,10 @@ def _own_stderr() -> TextIO | None:
 
 @contextmanager
 def never_lost() -> Iterator[None]:
-    """Raise an interruption again that Python could only report.
+    """Raise an interruption again that Python could only print.
 
-    If the signal comes in a finalizer or in a callback of a weak reference, as every import runs one, the exception
-    cannot be caught: Python would print it and go on.
+    If the signal comes in a finalizer or in the callback of a weak reference, which every import runs, the exception
+    cannot be caught: Python would print it and continue.
     """
     before = sys.unraisablehook
 
@@ -424,7 +424,7 @@ def never_lost() -> Iterator[None]:
 
 
 def is_interruption(error: BaseException | None) -> bool:
-    """Return whether it is an interruption, or came during one: what tidies up then may find its JVM gone."""
+    """Return whether this is an interruption, or happened during one: cleaning up may then find the JVM gone."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
             return True

@@ -54,7 +54,7 @@ class TableItem(pytest.Item):
         self.test = test
 
     def runtest(self) -> None:
-        """Compute the table, or take it from an earlier test that gives the same."""
+        """Compute the table, or reuse the result of an earlier test with the same given rows."""
         try:
             lines = self.config.stash[_SHARED].differences(self.test)
         except PlatformError as error:

@@ -1,4 +1,4 @@
-"""Start Spark for commands that compute, when it is first needed, and open Dagster's storage for `up`."""
+"""Start Spark for commands that compute, when first needed, and open Dagster's storage for `up`."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 def session_on_demand(
     settings: Settings, progress: OnProgress, *, brief: bool = False, at_once: bool = False
 ) -> Iterator[SparkOnDemand]:
-    """Give a function that returns the session; one that this process had before is left running.
+    """Return a function that returns the session; a session that existed before is left running.
 
     Args:
-        brief: whether it will have little to do.
-        at_once: whether it is going to be needed: it then starts while the command does other things.
+        brief: whether little will be computed.
+        at_once: whether it is certainly needed: it then starts while the command does other things.
     """
     # First, since it refuses another PySpark. The progress display asks Spark through it.
     import_module("platform_assets.spark.session.on_demand")
@@ -77,14 +77,14 @@ def session_on_demand(
 def computing(
     settings: Settings, label: str, *, brief: bool = False, at_once: bool = False
 ) -> Iterator[tuple[SparkOnDemand, OnProgress]]:
-    """Compute with Spark on demand and show progress; the rest as for `session_on_demand`."""
+    """Compute with Spark on demand and show progress; otherwise like `session_on_demand`."""
     with telling(label) as progress, session_on_demand(settings, progress, brief=brief, at_once=at_once) as spark:
         yield spark, progress
 
 
 @contextmanager
 def quiet_connection() -> Iterator[None]:
-    """Spare people the traces of a Java that is gone, or that the terminal interrupted, too: what failed is raised."""
+    """Hide the tracebacks of a JVM that is gone or was interrupted by the terminal; the actual error is raised."""
     root, connection = logging.getLogger(), logging.getLogger("py4j")
     propagates, connection.propagate = connection.propagate, False
     root.addFilter(_is_of_no_connection)
@@ -109,12 +109,12 @@ _HOW = f"{URL}=postgresql://user:password@host:5432/database"
 
 
 class DagsterStorageError(PlatformError):
-    """What dagster.yaml says cannot be used, or not without a variable that is not set."""
+    """dagster.yaml cannot be used, or not without a variable that is not set."""
 
 
 @contextmanager
 def dagster_instance(home: Path) -> Iterator[dg.DagsterInstance]:
-    """Open the instance of a folder with a `dagster.yaml`; explain why a storage server fails, raise the rest."""
+    """Open the instance of a folder with a `dagster.yaml`; explain why a storage server fails, raise other errors."""
     import dagster as dg
 
     root = logging.getLogger()
@@ -132,7 +132,7 @@ def dagster_instance(home: Path) -> Iterator[dg.DagsterInstance]:
 
 
 def storage_error(error: BaseException, environ: Mapping[str, str]) -> DagsterStorageError | None:
-    """Explain why Dagster's storage could not be opened; None for an error that is not a database server's."""
+    """Explain why Dagster's storage could not be opened; None if the error is not from a database server."""
     chain = list(led_to(error))
     if any(URL in str(one) and "is not set" in str(one) for one in chain):
         return DagsterStorageError(
@@ -157,7 +157,7 @@ def _says_more_than_that_it_tries_again(record: logging.LogRecord) -> bool:
 
 
 def _driver_words(chain: list[BaseException], environ: Mapping[str, str]) -> str:
-    """Return what the driver said, in a line and without the password."""
+    """Return the driver's message in a line and without the password."""
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 

@@ -1,8 +1,8 @@
-"""By which engine a table is computed: Spark, or Sail where it was shown to compute the same.
+"""Choose the engine of a table: Spark, or Sail if it was proved to compute the same.
 
-What was shown is evidence of this installation, kept in its state folder.
+The proof belongs to this installation, and is kept in its state folder.
 
-It holds for one code version, contract and set of software. Where it is lost or cannot be read, Spark computes.
+It holds for one code version, contract and set of software. If it is lost or cannot be read, Spark computes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def admissions(platform: Platform) -> Mapping[str, Admission]:
 
 
 def admit(platform: Platform, table: str, found: Admission) -> None:
-    """Keep what was found of a table in place of what was known."""
+    """Store a table's result in place of its earlier one."""
     file = _file(platform)
     with FileLock(f"{file}.lock"):
         kept = {name: of_table for name, of_table in admissions(platform).items() if name in platform.catalogue.names}
@@ -48,7 +48,7 @@ def admit(platform: Platform, table: str, found: Admission) -> None:
 
 
 def take_off(platform: Platform, table: str, why: str) -> bool:
-    """Have Spark compute a table that was admitted; whether it was, for what it is now."""
+    """End a table's admission, so that Spark computes it; return whether it was admitted for its present version."""
     if why_not_admitted(platform, table):
         return False
     now = admissions(platform)[table]
@@ -57,7 +57,7 @@ def take_off(platform: Platform, table: str, why: str) -> bool:
 
 
 def engine_of(platform: Platform, contract: Contract) -> EngineName:
-    """Return what computes the days of a silver or gold table."""
+    """Return the engine of a silver or gold table."""
     return "spark" if why_spark(platform, contract) else "sail"
 
 
@@ -69,7 +69,7 @@ def why_spark(platform: Platform, contract: Contract) -> str:
 
 
 def not_by_sail(platform: Platform, tables: Iterable[str]) -> dict[str, str]:
-    """Tables that Spark computes though Sail was asked for, each with the reason."""
+    """Return tables that Spark computes although Sail was requested, each with the reason."""
     if platform.settings.engine == "spark":
         return {}
     contracts = (platform.catalogue[table] for table in tables)
@@ -102,7 +102,7 @@ def why_not_admitted(platform: Platform, table: str) -> str:
 
 
 def software_compared() -> dict[str, str]:
-    """Return the versions that are compared, and the list of what comes out alike; without Sail if not installed."""
+    """Return the compared versions and the list of equal expressions; without Sail if it is not installed."""
     software = {"spark": version("pyspark"), "list": EQUAL.digest}
     with suppress(PackageNotFoundError):
         software["sail"] = version("pysail")

@@ -1,4 +1,4 @@
-"""The tables of all domains that the settings name, and mistakes in them: where, and what to do."""
+"""Tables of all configured domains, and mistakes in them: where, and what to do."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Mistake:
-    """Something in a domain that keeps a table from being computed.
+    """A mistake in a domain that keeps a table from being computed.
 
     Args:
-        place: file and line, where one is to blame.
-        table: whose contract or transform it is about.
-        field: of the contract; or the column, rule, amount or parameter.
+        place: file and line, if known.
+        table: table whose contract or transform has it.
+        field: field of the contract; or the column, rule, amount or parameter.
     """
 
     what: str
@@ -52,13 +52,13 @@ class Mistake:
         return cls(what, error.todo, package, place, table, getattr(error, "field", None), error)
 
     def json(self) -> dict[str, str | None]:
-        """Return its fields for programs."""
+        """Return its fields as JSON."""
         names = ("package", "place", "table", "field", "what", "todo")
         return {name: getattr(self, name) for name in names}
 
 
 class MistakesError(ContractError):
-    """Several things are wrong in domains."""
+    """Domains have several mistakes."""
 
     def __init__(self, mistakes: Sequence[Mistake]) -> None:
         super().__init__(
@@ -103,7 +103,7 @@ _DELETES = re.compile(r"(?i)delete|void|tombstone|(<>|!=|\bnot\b).*'(d|del|remov
 
 
 def advice(catalogue: Catalogue, tables: Collection[str]) -> Iterator[Mistake]:
-    """Point out what of some tables lets a deleted or moved record count on."""
+    """Yield advice where a contract lets a deleted or moved record still count."""
     for contract in catalogue:
         if contract.name not in tables or contract.layer != "silver":
             continue
@@ -124,9 +124,9 @@ def advice(catalogue: Catalogue, tables: Collection[str]) -> Iterator[Mistake]:
 
 
 def may_move(contract: Contract, catalogue: Catalogue) -> bool:
-    """Return whether a key of a silver table is to lie on one day, though its event time can be corrected.
+    """Return whether a key of a silver table should be on one day, although its event time can be corrected.
 
-    A key that contains the event time moves nowhere. Without `updated_at` a key may well have a row on every day.
+    A key that contains the event time does not move. Without `updated_at` a key may well have a row on every day.
     """
     if contract.layer != "silver":
         return False
@@ -165,7 +165,7 @@ def load_catalogue(settings: Settings) -> Catalogue:
 
 @contextmanager
 def _told(package: str) -> Iterator[list[Mistake]]:
-    """Gather mistakes of a package while it is loaded. Modules with a mistake are imported again next time."""
+    """Collect mistakes of a package while it is loaded. Modules with a mistake are imported again next time."""
     mistakes: list[Mistake] = []
     before = set(sys.modules)
     with gathering() as gathered:
@@ -183,7 +183,7 @@ def _told(package: str) -> Iterator[list[Mistake]]:
 
 
 def _package_of(settings: Settings, domains: list[Domain], error: ContractError) -> str:
-    """Return the package that a table of several domains is declared in."""
+    """Return the package that declares a table of several domains."""
     by_domain = zip(settings.domains, domains, strict=True)
     return next(
         (package for package, domain in by_domain if error.table in {contract.name for contract in domain.tables}),

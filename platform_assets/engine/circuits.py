@@ -1,4 +1,4 @@
-"""Circuits of tables as the engine meets them: what they keep from being published, and verdicts written down."""
+"""Circuits of tables in the engine: what they stop from being published, and recording of verdicts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CircuitOpenError(PlatformError):
 
 
 def circuits(platform: Platform, tables: Collection[str] | None = None) -> dict[str, CircuitState]:
-    """Return where circuits stand, of all tables or of some; tables that nothing ever happened to are left out."""
+    """Return the states of circuits, of all or some tables; tables without any verdict are left out."""
     names = [name for name in platform.catalogue.names if tables is None or name in tables]
     verdicts, decisions = platform.ledger.verdicts.of(names), platform.ledger.verdicts.decisions()
     found: dict[str, CircuitState] = {}
@@ -39,7 +39,7 @@ def circuits(platform: Platform, tables: Collection[str] | None = None) -> dict[
 
 
 def note_clock(platform: Platform) -> None:
-    """Write down what only the clock says yet: missing verdicts of other processes, and overrides that ended."""
+    """Record what only the clock shows so far: missing verdicts of other processes, and expired overrides."""
     for table, state in circuits(platform).items():
         for verdict in state.by_clock:
             its = [verdict.number] if verdict.number else []
@@ -50,7 +50,7 @@ def note_clock(platform: Platform) -> None:
 def stopped(
     platform: Platform, tables: Collection[str] | None = None, states: Mapping[str, CircuitState] | None = None
 ) -> dict[str, Hold]:
-    """Return what keeps tables from being published: their own open circuit, or one of a table they are made from.
+    """Return why tables may not be published: their own open circuit, or one upstream.
 
     An override lets a table pass regardless of its inputs.
     """
@@ -68,13 +68,13 @@ def stopped(
 
 
 def refuse_stopped(platform: Platform, kind: str, tables: Collection[str]) -> None:
-    """Refuse to publish tables if their circuit, or one of a table they are made from, is open.
+    """Refuse to publish tables if their circuit, or one upstream, is open.
 
-    Publishers call it under the publish lock, under which circuits are opened.
+    Publishers call it under the publish lock, which opening a circuit takes too.
 
     Args:
-        kind: of the publication; rollbacks, compactions and erasures pass.
-        tables: that it changes; quarantine and refused rows go with theirs.
+        kind: kind of the publication; rollbacks, compactions and erasures pass.
+        tables: changed tables; quarantine and refused rows belong to theirs.
     """
     known = [] if kind in _PASSES else [table for table in tables if table in platform.catalogue.names]
     if known:
@@ -91,7 +91,7 @@ def refuse_stopped(platform: Platform, kind: str, tables: Collection[str]) -> No
 def record_verdict(
     platform: Platform, verdict: TableVerdict, announced: Collection[int] = (), *, once: bool = False
 ) -> None:
-    """Write down now what failed of a table, or that a try succeeded, in place of announced verdicts: see `settle`."""
+    """Record a table's failure, or a successful try, now, in place of announced verdicts: see `settle`."""
     with in_order(platform):
         platform.ledger.verdicts.settle(announced, replace(verdict, at=datetime.now(UTC), is_pending=False), once=once)
     failpoint("circuit.verdict")
@@ -99,9 +99,9 @@ def record_verdict(
 
 @contextmanager
 def in_order(platform: Platform) -> Iterator[None]:
-    """Write verdicts under the publish lock: others publish before it, or are refused if a circuit opens.
+    """Write verdicts under the publish lock: other processes publish before it, or are refused if a circuit opens.
 
-    What a dead publisher began was allowed, so it is finished first; if it cannot be, the next publisher is refused.
+    A dead publisher's work was allowed, so it is finished first; if that fails, the next publisher is refused.
     """
     with ExitStack() as held:
         with suppress(PlatformError):  # a verdict is written even if the lock is not free or a table is damaged

@@ -1,4 +1,4 @@
-"""From staged files and their profiles to the contents of days in a manifest."""
+"""Make the contents of days in a manifest from staged files and their profiles."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ TOGETHER = "days_together"
 
 
 def is_kept_aside(figure: str) -> bool:
-    """Return whether a figure is for the next computation of a day, and for no reader to look at."""
+    """Return whether a figure is only for the next computation of a day, not for readers."""
     return figure in (TOGETHER, FELL_FROM, LAG) or is_drift(figure)
 
 
 def most_together(days: Mapping[date, DayRecord], version: Version) -> int:
-    """Most days with rows that were made together by just this code and contract, and so were tried; or fewer."""
+    """Return how many days with rows this code and contract have at least computed together, and so proved."""
     return max((record.figures.get(TOGETHER, 0) for record in days.values() if record.made_by == version), default=0)
 
 
 def files_at(lake: Lake, table: str, version: int | None) -> Files:
-    """Return the live files of each day of a table at a version; none where it was never published."""
+    """Return the live files of each day of a table at a version; none if it was never published."""
     return {} if version is None else live_files(lake.table_path(table), version)
 
 
 def staged_at(lake: Lake, table: str, publication: str) -> Files:
-    """Return the files of each day that were staged for a table; none where nothing was."""
+    """Return the files of each staged day of a table; none if nothing was staged."""
     if not (lake.stage_path(table, publication) / "_delta_log").exists():
         return {}
     _, files = staged_files(lake, table, publication)
@@ -67,11 +67,11 @@ def staged_at(lake: Lake, table: str, publication: str) -> Files:
 def in_other_files(
     record: DayRecord, before: Iterable[DataFile], files: tuple[DataFile, ...], computed: str, **changes: Any
 ) -> DayContent:
-    """Return what a day was, in other files, and what changed of it with them.
+    """Return a day's content in other files, with changed fields.
 
     Args:
-        computed: the publication that computed it.
-        changes: fields that are not as recorded.
+        computed: publication that computed it.
+        changes: fields that differ from the record.
     """
     same = {name: getattr(record, name) for name in ("digest", "fingerprint", "rows", "figures", "warnings")}
     return DayContent(
@@ -84,12 +84,12 @@ def in_other_files(
 
 
 def are_there(table_path: Location, files: Collection[DataFile]) -> bool:
-    """Check that files of a table lie where they should, with the size on record."""
+    """Check that files of a table exist, with the recorded size."""
     return all((table_path / file.path).size() == file.size for file in files)
 
 
 def schema_to_replace(lake: Lake, release: Release, table: str, schema_string: str) -> str:
-    """Return the schema that a table has at a release where days of another one are published; empty if it has none."""
+    """Return the schema of a table at a release where days of another schema are published; empty if it has none."""
     version = release.versions.get(table)
     there = "" if version is None else schema_at(lake.table_path(table), version)
     return there if there and types_in(there) != types_in(schema_string) else ""
@@ -102,10 +102,10 @@ def replaced(
     made_from: Mapping[date, str],
     figures: Mapping[date, Mapping[str, int]],
 ) -> dict[date, DayContent]:
-    """Days whose whole content becomes what was staged for them.
+    """Return days whose whole content is replaced by the staged files.
 
     Args:
-        digests: of the days to replace; a day without staged files becomes empty.
+        digests: digests of the days to replace; a day without staged files becomes empty.
     """
     return {
         day: _content(live.get(day, ()), staged.get(day, ()), digest, figures.get(day, {})).model_copy(
@@ -118,10 +118,10 @@ def replaced(
 def appended(
     live: Files, staged: Files, added: RawProfile, before: Mapping[date, DayRecord], compared: int
 ) -> dict[date, DayContent]:
-    """Days of raw with the staged files beside those they have; their digests add up.
+    """Return days of raw with the staged files added to theirs; their digests add up.
 
     Args:
-        compared: how far the staged rows' keys were compared with those of other days.
+        compared: how many days away the staged rows' keys were compared.
     """
     contents: dict[date, DayContent] = {}
     for day, files in staged.items():
@@ -140,9 +140,9 @@ def appended(
 
 
 def _compared_so(day: DayRecord | None, compared: int) -> dict[str, int]:
-    """Return the figures of a raw day after more of its rows were compared with other days; it may not have been there.
+    """Return the figures of a raw day after more of its rows were compared with other days; the day may be new.
 
-    All of its rows were compared as far as those that were least; a contract may have looked farther, and then less.
+    The least compared distance of its rows counts; a contract may have looked farther, and later less far.
     """
     figures = dict(day.figures) if day else {}
     least = min(figures.get(COMPARED, 0), compared) if day and day.rows else compared
@@ -151,7 +151,7 @@ def _compared_so(day: DayRecord | None, compared: int) -> dict[str, int]:
 
 
 def unchanged(live: Files, days: Mapping[date, DayRecord]) -> dict[date, DayContent]:
-    """Return some days of raw as they are."""
+    """Return some days of raw unchanged."""
     return {
         day: _content(live.get(day, ()), live.get(day, ()), Digest.parse(record.digest), record.figures)
         for day, record in days.items()
@@ -159,14 +159,14 @@ def unchanged(live: Files, days: Mapping[date, DayRecord]) -> dict[date, DayCont
 
 
 def ahead_figures(staged: RawProfile) -> dict[date, dict[str, int]]:
-    """Return what figures say of rows that arrived before their day; nothing of days without any."""
+    """Return the part of figures about rows that arrived before their day; nothing without such rows."""
     return {day: {AHEAD: rows} for day, rows in staged.ahead.items() if rows}
 
 
 def appended_change(
     platform: Platform, release: Release, table: str, publication: str, schema_string: str, added: RawProfile
 ) -> TableChange:
-    """Return the days of a table that get staged rows beside those they have at a release."""
+    """Return the change that adds staged rows to the days of a table at a release."""
     days: dict[date, DayContent] = {}
     if added.digests:
         live = files_at(platform.lake, table, release.versions.get(table))
@@ -184,10 +184,10 @@ def table_change(
     days: dict[date, DayContent],
     software: Mapping[str, str] | None = None,
 ) -> TableChange:
-    """Return the change of days of a raw table, or of one beside it.
+    """Return the change of days of a raw table, or of its refused or late rows.
 
     Args:
-        software: that made them, beside this package; None if they were not computed again.
+        software: software that computed them, besides this package; None if they were not computed again.
     """
     return TableChange(
         table=table,
@@ -199,12 +199,12 @@ def table_change(
 
 
 def computed_with(software: Mapping[str, str]) -> dict[str, str]:
-    """Return what computed some days, as a manifest has it: this package, and what it used."""
+    """Return the software that computes some days, for a manifest: this package and its libraries."""
     return {"platform": platform_version(), **software}
 
 
 def loaded_empty(days: Collection[date]) -> dict[date, DayContent]:
-    """Days that are loaded though nothing was delivered for them."""
+    """Return days that are loaded although nothing was delivered for them."""
     return {day: _content((), (), Digest(), {}) for day in days}
 
 

@@ -1,4 +1,4 @@
-"""Erasures that stand: whose rows were erased, as hashes, and what therefore enters no table any more."""
+"""Erasures in force: hashes of erased keys, whose rows no longer enter any table."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from platform_assets.secret import installation_secret, name_of
 
 
 class OtherSecretError(PlatformError):
-    """Erasures were remembered with another secret than the installation has now."""
+    """Erasures were remembered with another secret than the installation's present one."""
 
 
 def made(platform: Platform) -> tuple[tuple[PublicationRecord, tuple[Erasure, ...]], ...]:
-    """Every publication that erased something or lifted an erasure, oldest first, with what it says of tables."""
+    """Return every publication that erased rows or lifted an erasure, oldest first, with its tables."""
     heads = platform.ledger.heads(ERASURE)
     return tuple((head, erasures_by(platform.lake, head.publication)) for head in heads)
 
 
 def newest(platform: Platform) -> PublicationRecord | None:
-    """Return the newest publication that erased something; None without any."""
+    """Return the newest erasing publication; None without any."""
     erased = [head for head, erasures in made(platform) if not all(erasure.lifts for erasure in erasures)]
     return erased[-1] if erased else None
 
 
 def standing(platform: Platform, table: str) -> tuple[Erasure, ...]:
-    """Return what was erased from a table and not lifted since, each key once."""
+    """Return the keys erased from a table and not lifted since, each once."""
     by_key: dict[tuple[tuple[str, str], ...], Erasure] = {}
     for _, erasures in made(platform):
         for erasure in erasures:
@@ -41,7 +41,7 @@ def standing(platform: Platform, table: str) -> tuple[Erasure, ...]:
 
 
 def erased_keys(platform: Platform, contract: Contract) -> ErasedKeys | None:
-    """Return what recognises rows that must not enter a raw table; None if nothing was ever erased from it.
+    """Return what recognizes rows that must not enter a raw table; None if nothing was ever erased from it.
 
     Raises:
         OtherSecretError: the installation has another secret than it had then.
@@ -64,7 +64,7 @@ def erased_keys(platform: Platform, contract: Contract) -> ErasedKeys | None:
 
 
 def written(contract: Contract) -> Written:
-    """Return how files have the rows of a raw table, as far as rows that were set aside are looked through by it."""
+    """Return how files write the rows of a raw table, as far as searching rows set aside needs it."""
     places = {c.name: c.path or (c.source_name or c.name,) for c in contract.columns if c.path or c.source_name}
     if contract.source is None or (csv := contract.source.csv) is None:
         return Written(places)
@@ -72,7 +72,7 @@ def written(contract: Contract) -> Written:
 
 
 def erased_of_arrivals(platform: Platform, table: str) -> Counter[str]:
-    """Return how many delivered rows of each arrival were taken out of a raw table again, by path."""
+    """Return how many delivered rows of each arrival were erased from a raw table, by path."""
     counts: Counter[str] = Counter()
     for _, erasures in made(platform):
         for erasure in erasures:

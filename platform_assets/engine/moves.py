@@ -1,10 +1,9 @@
-"""Which days of a silver table cannot be published without another one, because records have moved between them.
+"""Find silver days that cannot be published without another one, because records have moved between them.
 
-Only moves count that the published content does not know of yet: those whose tombstones came to raw since, and those
-whose tombstones have been withdrawn since, which sends records home. They are read from the few raw files that are new,
-and where these withdraw something from those with tombstones, without Spark. Where other rules, another order or key
-decide by now which version of a record counts, any of a day's tombstones may be such a move. An unpublished day has no
-known moves; it must not show a record beside the day that still shows it.
+Only moves count that the published content does not have yet: those whose tombstones came to raw since, and those whose
+tombstones were withdrawn since, which returns records. They are read from the few new raw files without Spark. If other
+rules, another order or key now decide which version of a record counts, any of a day's tombstones may be such a move.
+An unpublished day has no known moves; it must not show a record while another day still shows it.
 """
 
 from __future__ import annotations
@@ -42,14 +41,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tied:
-    """Staged days that stay unpublished though no check found anything wrong with them.
+    """Staged days that stay unpublished although no check found a fault in them.
 
     Args:
         held: each with the day that failed a gate, now or before.
-        blocked: each with the day that is stale and was not computed with it.
-        put_off: each with a day of a later batch, with which it has to be computed: raw got the move's tombstone
-            after the step began, or they would be in the same batch.
-        beyond: days that readers see and that cannot be computed here: with another calendar or clock they could.
+        blocked: each with the stale day that was not computed with it.
+        put_off: each with a day of a later batch, with which it has to be computed: raw got the move's tombstone after
+            the step began.
+        beyond: published days that cannot be computed here: with another calendar or clock they could.
     """
 
     held: dict[date, date] = field(default_factory=dict)
@@ -80,7 +79,7 @@ def ties_among(contract: Contract, state: Readiness, snapshot: LakeSnapshot) -> 
 
 
 def partners(contract: Contract, days: Collection[date], staged: Collection[date], snapshot: LakeSnapshot) -> set[date]:
-    """Return the staged days that are tied to some days, and so have to be computed again with them."""
+    """Return the staged days that are tied to some days, and so must be computed again with them."""
     if (moves := _moves_of(snapshot.platform, contract)) is None:
         return set()
     ties = moves.new_ties({*days, *staged}, snapshot.days(contract.name), snapshot)
@@ -88,7 +87,7 @@ def partners(contract: Contract, days: Collection[date], staged: Collection[date
 
 
 def published_together(contract: Contract, day: date, snapshot: LakeSnapshot) -> tuple[date, ...]:
-    """Return a day with those held or stale that only pass together with it, because records moved between them."""
+    """Return a day with the held or stale days that only pass together with it, because records moved between them."""
     moves = _moves_of(snapshot.platform, contract)
     together, before = {day}, set[date]()
     while moves and together != before:
@@ -109,11 +108,11 @@ def tied_days(
     *,
     to_come: Collection[date],
 ) -> Tied:
-    """Return the staged days that are tied to one that is not published with them.
+    """Return the staged days tied to a day that is not published with them.
 
     Args:
         state: the staged days, `ready`, and the table's published days.
-        to_come: days that later batches of the same step compute.
+        to_come: days of later batches of the same step.
     """
     if (moves := _moves_of(snapshot.platform, contract)) is None:
         return Tied()
@@ -146,7 +145,7 @@ _FILES_KEPT = 4_096
 
 
 def moved(table: Location, before: Collection[DataFile], after: Collection[DataFile]) -> set[date]:
-    """Return the days to or from which records of a day moved between the time it had some files and then others.
+    """Return the days to or from which records of a day moved between two sets of its files.
 
     Raises:
         DamagedTableError: a file is not as it was written.
@@ -156,7 +155,7 @@ def moved(table: Location, before: Collection[DataFile], after: Collection[DataF
 
 
 def sent_home(table: Location, before: Collection[DataFile], after: Collection[DataFile]) -> set[date]:
-    """Return the days from which records come back because what was delivered there was withdrawn in the meantime."""
+    """Return the days from which records return because their deliveries were withdrawn meanwhile."""
     new = _holding(table, _new(before, after), WITHDRAWAL)
     withdrawn = {path for file in new for path in _told(file, WITHDRAWAL, "_arrival")}
     if not withdrawn:
@@ -176,13 +175,13 @@ def _new(before: Collection[DataFile], after: Collection[DataFile]) -> list[Data
 
 
 def _holding(table: Location, files: Iterable[DataFile], kind: str) -> Iterator[Location]:
-    """Return those of some files that can hold rows of a kind and are there."""
+    """Return the existing files that can hold rows of a kind."""
     return (there for file in files if may_hold(file, "_kind", kind) and (there := table / file.path).exists())
 
 
 @lru_cache(maxsize=_FILES_KEPT)
 def _told(file: Location, kind: str, column: str) -> frozenset[Any]:
-    """Return the values that rows of a kind have in a column of a file; cached, since a file never changes."""
+    """Return the values of a column in rows of a kind in a file; cached, since a file never changes."""
     return frozenset(
         value for rows in _of_kind(file, kind, (column,)) for value in rows.column(column).unique().to_pylist()
     )
@@ -212,10 +211,10 @@ def _moves_of(platform: Platform, contract: Contract) -> _Moves | None:
 
 
 class _Moves:
-    """The moves of a silver table's records, from raw's tombstones.
+    """Moves of a silver table's records, from raw's tombstones.
 
-    Which version of a record counts was settled by some rules, order and key when a day was computed. Where these are
-    others by now, what the day was made from says nothing of its records.
+    Rules, order and key decided which version of a record counts when a day was computed. If these changed, the day's
+    inputs say nothing about its records.
     """
 
     def __init__(self, platform: Platform, contract: Contract) -> None:
@@ -227,16 +226,16 @@ class _Moves:
         self._settled_by = {self._now.hash: settling(self._now.parts)}
 
     def span(self, record: DayRecord, other: DayRecord) -> _Span:
-        """Return what one of two contents of days was made from and the other one was not."""
+        """Return the inputs of one of two contents of a day that the other does not have."""
         versions = (self._version_read(record), self._version_read(other))
         return _span(*versions, alike=self._is_alike(record, other))
 
     def span_to(self, version: int | None, other: DayRecord) -> _Span:
-        """Return the same where one of them is made today, from a version of raw."""
+        """Return the inputs that a day computed from a present version of raw has in addition, or lacks."""
         return _span(version, self._version_read(other), alike=self._is_alike(other))
 
     def between(self, days: Iterable[date], span: _Span) -> set[Tie]:
-        """Return moves of records of some days, each with the day that it went to or came from."""
+        """Return moves of records of some days, each with the other day."""
         if span[0] == span[1]:
             return set()
         had, has = (self._files(version) for version in span)
@@ -255,7 +254,7 @@ class _Moves:
             yield from ((day, there) for there in others)
 
     def _shown_elsewhere(self, day: date, files: Collection[DataFile], before: Mapping[date, DayRecord]) -> set[date]:
-        """Return published days that may show records they should not: of other rules, or withdrawn."""
+        """Return published days that may show records they should not: by other rules, or withdrawn."""
         near = within_reach([day], self.within_days) & before.keys()
         otherwise = {there for there in near if not self._is_alike(before[there])}
         showing = otherwise & moved(self._path, (), files) if otherwise else set()
@@ -267,12 +266,12 @@ class _Moves:
         return showing
 
     def _version_read(self, record: DayRecord) -> int | None:
-        """Return the version of raw that a day was made from; None where it read nothing of it."""
+        """Return the version of raw that a day read; None if it read none."""
         version = record.reads.get(self.raw, -1)
         return version if version >= 0 else None
 
     def _is_alike(self, record: DayRecord, other: DayRecord | None = None) -> bool:
-        """Return whether a day was settled with the configuration of another day, or of today; yes if not recorded."""
+        """Return whether a day was computed with the configuration of another day, or of today; yes if not recorded."""
         now = self._now.hash if other is None else other.configuration
         if not record.configuration or not now or record.configuration == now:
             return True
@@ -295,11 +294,11 @@ def moves_undone(
     days: Mapping[date, tuple[DayRecord, DayRecord | None]],
     snapshot: LakeSnapshot,
 ) -> set[Tie]:
-    """Return the moves that days know of and will not know of any more, or will and do not yet.
+    """Return moves that days contain now and will not afterwards, or the other way round.
 
     Args:
-        days: each before and after; a day that becomes as if never computed is left out, since what is
-            missing is not wrong.
+        days: each before and after; a day that becomes as if never computed is left out, since missing records are not
+            wrong.
     """
     if (moves := _moves_of(snapshot.platform, contract)) is None:
         return set()
@@ -326,13 +325,13 @@ def moves_undone(
 
 
 def moved_meanwhile(contract: Contract, days: Collection[date], snapshot: LakeSnapshot, now: LakeSnapshot) -> set[Tie]:
-    """Return moves between days that were computed over one snapshot and those that others have published since.
+    """Return moves between days computed over one snapshot and days that others have published since.
 
-    Published days appear beside all other current days, which may know a move that these do not know, or the other way
-    round.
+    Published days appear together with all other current days, which may contain a move that these do not, or the other
+    way round.
 
     Args:
-        days: that were computed and judged over `snapshot`, and are to be published over `now`.
+        days: days that were computed and judged over `snapshot`, and are to be published over `now`.
     """
     if (moves := _moves_of(snapshot.platform, contract)) is None:
         return set()
@@ -356,7 +355,7 @@ _MOST_BYTES = 16 * 1024 * 1024
 
 
 class Repeated(NamedTuple):
-    """How many keys lie on the same two days, their oldest and their newest, and one of them for a person."""
+    """Number of keys on the same two days, the oldest and the newest, with one example."""
 
     first: date
     last: date
@@ -368,7 +367,7 @@ class Repeated(NamedTuple):
 
 
 def keys_on_two_days(platform: Platform, tables: Collection[str]) -> dict[str, list[Repeated]]:
-    """Look through whole silver tables, those whose records can move, at the current release."""
+    """Search whole silver tables whose records can move for keys on two days, at the current release."""
     snapshot = LakeSnapshot.now(platform)
     some = [platform.catalogue[name] for name in tables if may_move(platform.catalogue[name], platform.catalogue)]
     return {one.name: _repeated(platform, one, snapshot.files(one.name), 0) for one in some}
@@ -377,9 +376,9 @@ def keys_on_two_days(platform: Platform, tables: Collection[str]) -> dict[str, l
 def repeated_keys(
     snapshot: LakeSnapshot, contract: Contract, publication: str, days: Collection[date], to_come: Collection[date]
 ) -> dict[date, Finding]:
-    """Return a warning for each staged day with keys that lie further away, too, than keys are compared.
+    """Return a warning for each staged day with keys that are also on days farther away than keys are compared.
 
-    Most tables have new keys on every day: the bounds in the log say so, and no file is opened.
+    Most tables have new keys on every day: the bounds in the log show that, and no file is opened.
     """
     if not may_move(contract, snapshot.platform.catalogue):
         return {}
@@ -400,7 +399,7 @@ def repeated_keys(
 
 
 def _repeated(platform: Platform, contract: Contract, files: Files, apart: int) -> list[Repeated]:
-    """Return the keys that lie on two days more than `apart` days from each other, the oldest days first."""
+    """Return the keys on two days more than `apart` days from each other, the oldest days first."""
     import duckdb  # which most steps do without
 
     if len(files) < 2:

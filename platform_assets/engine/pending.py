@@ -1,4 +1,4 @@
-"""What waits to be done: arrivals not taken, stale days. Reads listings and the ledger, never rows."""
+"""List waiting work: arrivals not ingested, stale days. Reads listings and the ledger, never rows."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 
 
 def landing_problem(settings: Settings, catalogue: Catalogue) -> Problem | None:
-    """Return the problem of the landing root itself; with one, nothing at all is taken.
+    """Return the problem of the landing root itself; with one, nothing is ingested.
 
-    Only the default root may be absent: the first delivery creates it.
+    Only the default root may be missing: the first delivery creates it.
     """
     return landing_area(settings).problem() if any(contract.source for contract in catalogue) else None
 
 
 def unread_folders(settings: Settings, catalogue: Catalogue) -> dict[str, str]:
-    """Folders of the landing area that no table takes files from, each with the folder that was perhaps meant.
+    """Return folders of the landing area that belong to no table, each with the folder that was perhaps meant.
 
     Returns:
         By path below the landing root; hidden folders are ignored, and the list may be empty.
@@ -66,7 +66,7 @@ def each_once(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 def list_arrivals(
     platform: Platform, contract: Contract, until: date | None = None, *, among: Collection[str] | None = None
 ) -> Listing:
-    """Return what was delivered for a raw table and not taken yet, up to today or an earlier arrival date."""
+    """Return deliveries for a raw table that are not ingested yet, up to today or an earlier arrival date."""
     assert contract.source is not None
     known = {
         path: Known(size, modified_ns, sha256, is_refused)
@@ -90,10 +90,10 @@ def list_arrivals(
 def landed_files(
     platform: Platform, contract: Contract, paths: Collection[str], *, with_others: bool = False
 ) -> tuple[dict[str, LandedFile], dict[str, str]]:
-    """Return files in the landing area, also those taken before, and the problems of the rest, by path.
+    """Return files in the landing area, also ingested ones, and problems of the rest, by path.
 
     Args:
-        with_others: whether all other files of the table that can be taken are returned too.
+        with_others: whether all other files of the table are returned too.
     """
     assert contract.source is not None
     settings = platform.settings
@@ -113,7 +113,7 @@ def landed_files(
 
 
 def _with_what_counts(problem: Problem, contract: Contract) -> Problem:
-    """Add to a replaced file what makes its correction count; else it is taken and changes nothing."""
+    """Add to a replaced file how to deliver its correction so that it counts."""
     if not problem.is_replaced:
         return problem
     todo = "deliver a correction with a later arrival date, since of each key the newest arrival counts"
@@ -125,7 +125,7 @@ def _with_what_counts(problem: Problem, contract: Contract) -> Problem:
 def quiet_days(
     snapshot: LakeSnapshot, contract: Contract, delivered: Collection[date], until: date | None = None
 ) -> tuple[date, ...]:
-    """Days to load as empty: nothing was to be expected on them, or an arrival came without rows.
+    """Return days to load as empty: nothing was expected, or an arrival came without rows.
 
     Args:
         until: newest arrival date to look at; files of later dates may wait.
@@ -139,17 +139,17 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Waiting:
-    """What a refresh would find to do, and what it would leave.
+    """What a refresh would do, and what it would leave.
 
     Args:
-        until: newest arrival date to take, so that the run is no larger than it may be; None takes everything.
+        until: newest arrival date to ingest, which bounds the run; None ingests everything.
         left: files of newer arrival dates, for the next run.
         quiet: days to load as empty because no rows were expected, by raw table.
-        due: days that have come and have waiting rows that arrived too far ahead, by raw table.
+        due: days that have come and have waiting rows, by raw table.
         stale: days that can be recomputed at once, and the fingerprints they would get, by table.
         plan: what a refresh would recompute, why, which days wait for a person, and which circuits it would try.
-        missing: ended days without anything that could be taken, though something was to be expected, by raw table.
-        unread: how far sources were read that have something new, by raw table.
+        missing: ended days without a delivery although one was expected, by raw table.
+        unread: how far sources with new rows were read, by raw table.
     """
 
     files: Mapping[str, tuple[LandedFile, ...]]
@@ -166,7 +166,7 @@ class Waiting:
 
 
 def waiting(platform: Platform, most_files: int) -> Waiting:
-    """Look at everything that waits, without starting Spark."""
+    """Find everything that waits, without starting Spark."""
     snapshot = LakeSnapshot.now(platform)
     tables, states = look_at_all(snapshot)
     plan = make_plan(platform.catalogue, tables, states, past_of(snapshot, tables, states))
@@ -206,10 +206,10 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
 
 
 def due_tries(platform: Platform, tables: Collection[str] | None = None) -> dict[str, Try]:
-    """Return the tries of open circuits that are due, by table.
+    """Return the due tries of open circuits, by table.
 
-    A try is due after the wait, and at once when the day would be made from other input or by other code. Where an
-    input of that day is held or missing, or the day was rolled back, the newest stale day is tried after the wait.
+    A try is due after the wait, or at once when the day has other input or code. If an input of that day is held or
+    missing, or the day was rolled back, the newest stale day is tried after the wait.
     """
     states = circuits(platform, tables).items()
     opened = {table: state for table, state in states if state.state in ("open", "half-open")}
@@ -242,7 +242,7 @@ def _day_to_try(snapshot: LakeSnapshot, contract: Contract, state: CircuitState)
 
 
 def _was_put_back(tables: TableStates, table: str, day: date, attempt: Attempt) -> bool:
-    """Return whether a rollback put a day back to just what an attempt would make: a try of it would show nothing."""
+    """Return whether a day was rolled back to exactly the content that an attempt would produce."""
     mark = tables.marks.get(table, {}).get(day)
     if mark is None or Attempt(mark.fingerprint, Version(mark.code_version, mark.configuration)) != attempt:
         return False
@@ -251,14 +251,14 @@ def _was_put_back(tables: TableStates, table: str, day: date, attempt: Attempt) 
 
 @dataclass(frozen=True)
 class Delivered:
-    """What a refresh by a person finds in the landing area.
+    """What a person's refresh finds in the landing area.
 
     Args:
-        intakes: deliveries it would take, by raw table.
-        growing: files that are still being written, which it would leave.
-        problems: files that cannot be taken.
-        missing: days up to today that a source has not delivered yet, by raw table; nothing of a table for which
-            nothing was ever delivered.
+        intakes: deliveries to ingest, by raw table.
+        growing: files that are still being written.
+        problems: files that cannot be ingested.
+        missing: days up to today that a source has not delivered yet, by raw table; nothing for a table without any
+            delivery.
     """
 
     intakes: tuple[Intake, ...] = ()
@@ -268,12 +268,12 @@ class Delivered:
 
 
 def intakes(platform: Platform) -> tuple[Intake, ...]:
-    """Return what waits for every raw table: files, rows whose day has come, and days on which nothing had to come."""
+    """Return waiting work of every raw table: files, rows whose day has come, and days without an expected delivery."""
     return delivered(platform).intakes
 
 
 def delivered(platform: Platform, among: Collection[str] | None = None) -> Delivered:
-    """Return what waits for raw tables, as `intakes`, what will as soon as it is complete, and what cannot be taken."""
+    """Return waiting work of raw tables, as `intakes`, files that still grow, and files that cannot be ingested."""
     snapshot = LakeSnapshot.now(platform)
     all_intakes: list[Intake] = []
     missing: dict[str, tuple[date, ...]] = {}

@@ -1,7 +1,7 @@
 """The platform as one value: settings, tables, lake and ledger; its transforms, and the commits of their code.
 
-Transforms run in UTC: PySpark takes `datetime(2017, 1, 1)` for local time of the process, not of the session's time
-zone, so a day would come out differently on a laptop and on a server.
+Transforms run in UTC: PySpark interprets `datetime(2017, 1, 1)` in the process's local time, not in the session's time
+zone, so a day would differ between a laptop and a server.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ _log = getLogger(__name__)
 
 @dataclass(frozen=True)
 class Author:
-    """On whose behalf work is done.
+    """Author of work.
 
     Args:
         run: id of the run, Dagster's where there is one.
         who: author as stated; the operating system's user by default.
-        decides: what a person decides with the work, where its kind does not say so.
+        decides: decision that a person makes with the work, if its kind does not say so.
     """
 
     run: str
@@ -74,7 +74,7 @@ class Author:
     decides: Decides = ""
 
     def signature(self, now: datetime) -> dict[str, Any]:
-        """Return what a decision of theirs says of them, as `records.decisions.Signed` has it."""
+        """Return the author as a signed decision records it."""
         return {
             "reason": self.why,
             "who": self.who,
@@ -85,9 +85,9 @@ class Author:
 
 
 def lake_to_write(settings: Settings) -> Lake:
-    """Return the lake with its locks: in the ledger's database if that is a server, else in files.
+    """Return the lake with its locks: in the ledger's database if it is a server, else in files.
 
-    These lie in the lake; for one in an object store, in the state folder of this machine.
+    Lock files are in the lake; for an object store, in the state folder of this machine.
     """
     from platform_assets.ledger.connection import parse_url  # and SQLAlchemy, which no help needs
 
@@ -112,17 +112,17 @@ class Platform:
 
     @cached_property
     def lives_by(self) -> str:
-        """Take a lock that ends with this process, by which others see that it lives, and return its name."""
+        """Take a lock that ends with this process and shows others that it is alive; return its name."""
         self.held.enter_context(stage_lock(self.lake, name := new_publication()))
         return name
 
     @property
     def calendar(self) -> Calendar:
-        """The days that exist today."""
+        """Return the days that exist today."""
         return Calendar(self.settings.calendar_first, self.settings.last_day())
 
     def counted_on(self, table: str, day: date) -> date:
-        """Return the day on which raw rows count: of a history from before the calendar, the calendar's first."""
+        """Return the day on which raw rows count: before the calendar it is the calendar's first day."""
         return max(day, self.settings.calendar_first) if table in self.catalogue.histories else day
 
     @cached_property
@@ -132,12 +132,12 @@ class Platform:
 
     @cached_property
     def code_versions(self) -> dict[str, str]:
-        """Code version of every table with a transform."""
+        """Return the code version of every table with a transform."""
         return code_versions(self.catalogue)
 
     @cached_property
     def git_commits(self) -> dict[str, str]:
-        """The commit that the code of every table with a transform is at, over the files that it can reach."""
+        """Return the commit of every table's code, over the files that it can reach."""
         commits = Commits()
         return {
             contract.name: commits.of(reached_files(code, domain, contract))
@@ -149,27 +149,27 @@ class Platform:
 
     @cached_property
     def configurations(self) -> dict[str, Configuration]:
-        """Return what each table's contract says about its content."""
+        """Return the configuration of every table's contract."""
         return {contract.name: configuration(self.catalogue, contract) for contract in self.catalogue}
 
     @cached_property
     def remembered_files(self) -> Callable[[str, int], Mapping[date, tuple[DataFile, ...]]]:
-        """Return a small cache for the live files of each day of a table version, which a step needs many times."""
+        """Return a small cache for the live files of each day of a table version, which a step needs often."""
         return lru_cache(maxsize=16)(lambda table, version: live_files(self.lake.table_path(table), version))
 
     def version(self, table: str) -> Version:
-        """Return the version by which a table with a transform is computed today."""
+        """Return the version that computes a table today."""
         return Version(self.code_versions[table], self.configurations[table].hash)
 
     @property
     def versions(self) -> dict[str, Version]:
-        """Return the version by which every table with a transform is computed today."""
+        """Return the version that computes every table with a transform today."""
         return {table: self.version(table) for table in self.code_versions}
 
     def current_release(self) -> Release:
-        """Return the current release, fully indexed in the ledger, so that decisions with both are about one moment.
+        """Return the current release, fully indexed in the ledger, so that decisions use both at one moment.
 
-        Another process may have released something and not have indexed it yet, or have died before it could.
+        Another process may have released without indexing yet, or died before it could.
         """
         now = current_release(self.lake)
         if not self.ledger.knows(now.number):
@@ -177,26 +177,26 @@ class Platform:
         return now
 
     def sync(self) -> None:
-        """Index what other processes published since."""
+        """Index publications of other processes."""
         from platform_assets.ledger.sync import sync
 
         sync(self.lake, self.ledger)
 
     def settle(self) -> None:
-        """Finish what dead publishers began and index it, before decisions about the current state.
+        """Finish and index what dead publishers began, before decisions about the current state.
 
         Raises:
-            PlatformError: a table was changed by something else than a publication, or the publish lock is not free.
+            PlatformError: another tool changed a table, or the publish lock is taken.
         """
         recover(self.lake)
         self.sync()
 
 
 def code_versions(catalogue: Catalogue) -> dict[str, str]:
-    """Return the code version of every table with a transform: set by hand, or made from all code it can reach.
+    """Return the code version of every table with a transform: set by hand, or the hash of all code it can reach.
 
     Raises:
-        ContractError: a domain's transforms are not there, or source that they reach cannot be read.
+        ContractError: a domain's transforms are missing, or source that they reach cannot be read.
     """
     versions: dict[str, str] = {}
     for domain in catalogue.domains:
@@ -211,11 +211,10 @@ def code_versions(catalogue: Catalogue) -> dict[str, str]:
 
 
 def transform_of(catalogue: Catalogue, contract: Contract) -> Callable[..., DataFrame]:
-    """Return the function that computes a table: `<transforms>.<layer>.<table>` of its domain, or its query's.
+    """Return the function of a table: `<transforms>.<layer>.<table>` of its domain, or one for its query.
 
-    The domain's other transforms are imported with it, always in the same order: modules may change something when they
-    are imported, which must not depend on the tables that a process computes. From then on the local time of this
-    process is UTC.
+    The domain's other transforms are imported with it, always in the same order: effects of imports must not depend on
+    the tables that a process computes. From then on the local time of this process is UTC.
 
     Raises:
         ContractError: there is no such function, or its parameters are not the contract's inputs.
@@ -237,7 +236,7 @@ def transform_of(catalogue: Catalogue, contract: Contract) -> Callable[..., Data
 
 
 def _parameters(function: Callable[..., object]) -> list[str] | None:
-    """Their names where each can be given by its name, and no others."""
+    """Return the names of parameters if each can be given by name, and there are no others."""
     try:
         declared = signature(function).parameters.values()
     except ValueError:  # unknown for a function that is not Python
@@ -249,18 +248,18 @@ def _parameters(function: Callable[..., object]) -> list[str] | None:
 
 
 class Commits:
-    """Return the commits of several tables' code, with a cache, since most tables share it."""
+    """Commits of several tables' code, cached, since most tables share code."""
 
     def __init__(self) -> None:
         self._git = shutil.which("git")
         self._said: dict[tuple[Path, tuple[str, ...]], str | None] = {}
 
     def of(self, files: Iterable[Path]) -> str:
-        """Return the commit of the repository that tracks some files, marked where one of them is not as it has them.
+        """Return the commit of the repository that tracks some files, marked if one of them differs from it.
 
-        Files that git ignores or that lie in no repository, as installed packages do, say nothing. Where several
-        repositories track some, their commits are joined by commas, in order of their folders. A link counts as what it
-        leads to: the repository that has the link contains only the link, not the code.
+        Ignored files, and files outside any repository such as installed packages, do not count. Commits of several
+        repositories are joined by commas, in order of their folders. A link counts as its target: the repository with
+        the link contains only the link, not the code.
 
         Returns:
             Empty where no repository tracks any, or there is no git.
@@ -286,7 +285,7 @@ class Commits:
         return head + DIRTY if self._asked(root, "status", "--porcelain", "--", *named) else head
 
     def _asked(self, folder: Path, *question: str) -> str | None:
-        """Return what git answers; None outside of a repository or in one that belongs to another user."""
+        """Return git's answer; None outside of a repository or in one that belongs to another user."""
         if (folder, question) not in self._said:
             command = [self._git or "git", "--no-optional-locks", *question]
             # Where git itself started this, as in a hook, it has said which repository it means.

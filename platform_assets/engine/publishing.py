@@ -1,4 +1,4 @@
-"""From staged days to a publication: the manifest, the publish lock, the ledger's index."""
+"""Publish staged days: the manifest, the publish lock, the ledger's index."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Met = Conflict | OvertakenError
 
 
 class Rest(NamedTuple):
-    """What is still to be published after others were faster: all but some days, on the release that was looked at."""
+    """The days still to be published after others published some of them, on a later release."""
 
     left_out: Collection[date]
     on_release: int | None = None
@@ -51,13 +51,13 @@ def replaced(met: Met, changes: Sequence[TableChange] = ()) -> Rest:
 
 
 def in_turns(publish: Callable[[], _T], faster: Callable[[Met], object] = lambda met: None) -> _T:
-    """Publish, and where others were faster once more, until they have been so twenty times.
+    """Publish, and retry up to twenty times when others published first.
 
     Args:
-        faster: called with what others did, before the next turn; raises to stop.
+        faster: called with the others' changes before the next try; raises to stop.
 
     Raises:
-        Conflict: others kept replacing days of it.
+        Conflict: others kept replacing these days.
     """
     for _ in range(_TURNS - 1):
         try:
@@ -84,7 +84,7 @@ def publish_changes(
     """Publish changes of some tables at once and index them.
 
     Args:
-        shows_new: tables whose open circuits stop it, though they let its kind pass.
+        shows_new: tables that their open circuits stop although the kind of publication passes.
 
     Returns:
         The number of the new release.
@@ -128,9 +128,9 @@ def publish_changes(
 
 
 def _exposures(platform: Platform, kind: Kind, tables: Sequence[TableChange]) -> dict[str, tuple[str, ...]]:
-    """Return exposures that read one of some tables, for the manifest, so that indexing it writes their messages.
+    """Return exposures that read some tables, for the manifest; indexing it writes their messages.
 
-    Lineage events, where they are configured, are such messages, too; a compaction has none.
+    Lineage events, if configured, are such messages too, except for compactions.
     """
     changed = tuple(table.table for table in tables if table.days)
     lineage = {OPENLINEAGE: changed} if changed and kind != COMPACTION and platform.settings.sends_lineage else {}
@@ -176,7 +176,7 @@ def publish_rest(
 
 @contextmanager
 def new_stage(platform: Platform, tables: Sequence[str]) -> Iterator[tuple[str, dict[str, Location]]]:
-    """Begin a publication with its private folder in each table; an error removes what was staged and not published.
+    """Begin a publication with a private folder in each table; an error removes unpublished staged files.
 
     The folders appear with the first file that Spark writes.
     """
@@ -190,7 +190,7 @@ def new_stage(platform: Platform, tables: Sequence[str]) -> Iterator[tuple[str, 
 
 @contextmanager
 def discarded_on_error(what: str, discard: Callable[[], None]) -> Iterator[None]:
-    """Remove what was staged if anything fails; that it cannot be removed is a note to the error, not in its place."""
+    """Remove staged files if anything fails; a failure to remove them is a note to the error."""
     try:
         yield
     except BaseException as error:
@@ -203,13 +203,13 @@ def discarded_on_error(what: str, discard: Callable[[], None]) -> Iterator[None]
 
 
 def discard_stage(platform: Platform, publication: str, tables: Sequence[str]) -> None:
-    """Remove what was staged for some tables, unless it was published."""
+    """Remove staged files of some tables, unless they were published."""
     for table in tables:
         discard(platform.lake, table, publication)
 
 
 def without(tables: Sequence[TableChange], days: Collection[date]) -> tuple[TableChange, ...]:
-    """Return the changes with some days left out of every table."""
+    """Return the changes of all tables without some days."""
     left = (
         table.model_copy(update={"days": {day: content for day, content in table.days.items() if day not in days}})
         for table in tables
@@ -221,7 +221,7 @@ def without(tables: Sequence[TableChange], days: Collection[date]) -> tuple[Tabl
 def gc_paused() -> Iterator[None]:
     """Pause garbage collection while many objects are created.
 
-    Work on the days of years takes seconds; searching all imported libraries again and again would take longer.
+    Work on the days of years takes seconds; searching all imported libraries repeatedly would take longer.
     """
     if not gc.isenabled():
         yield

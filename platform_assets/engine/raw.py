@@ -1,7 +1,7 @@
-"""Keys on several raw days: publish tombstones with the rows, so that days know newer versions on other days.
+"""Keys on several raw days: publish tombstones with the rows, so that days show which newer versions others have.
 
-How far apart days are compared is what the contract says. The days of raw keep how far they were, so that a contract
-that looks further has them compared once more.
+The contract says how far apart days are compared. Raw days record how far they were compared, so that a contract that
+looks farther has them compared again.
 """
 
 from __future__ import annotations
@@ -74,13 +74,13 @@ class IngestTurn:
 
     @cached_property
     def erased(self) -> ErasedKeys | None:
-        """Recognises erased rows, which must not come back. A new erasure waits for the end of the turn."""
+        """Return what recognizes erased rows, which must not come back. A new erasure waits for the end of the turn."""
         return erased_keys(self.platform, self.contract)
 
     def publish(
         self, publication: str, kind: Kind, changes: Sequence[TableChange], arrivals: Sequence[Arrival] = ()
     ) -> None:
-        """Publish on what the turn has read; what comes next reads this.
+        """Publish over the state that the turn has read; what comes next reads this.
 
         Raises:
             LockLostError: another process has published rows of the table, or late ones, since the turn began.
@@ -92,7 +92,7 @@ class IngestTurn:
 
 @contextmanager
 def ingest_turn(platform: Platform, contract: Contract, author: Author) -> Iterator[IngestTurn]:
-    """Be the only one who publishes rows of a raw table, on all that was published before.
+    """Take the ingest lock of a raw table, over the newest published state.
 
     Raises:
         LockTimeoutError: another process held the lock for too long; the message says which.
@@ -110,10 +110,10 @@ def ingest_turn(platform: Platform, contract: Contract, author: Author) -> Itera
 def stage_tombstones(
     spark: SparkSession, contract: Contract, publication: str, snapshot: LakeSnapshot, *, few: bool
 ) -> Mapping[str, int]:
-    """Stage the tombstones that staged rows of a raw table ask for, beside them.
+    """Stage the tombstones that staged rows of a raw table need.
 
-    Days that a key left within the contract's `moves_within_days` get one, and those with a record that a delete
-    without event time takes back. Of a table whose arrivals are snapshots, mark the days that they have no row of.
+    A day gets one if a key left it within the contract's `moves_within_days`, or if a delete without event time removes
+    its record. For a table of snapshots, also mark the days for which they have no row.
 
     Returns:
         How many keys of arriving deletes without event time have no record yet, by arrival.
@@ -162,7 +162,7 @@ def _stage_absences(spark: SparkSession, contract: Contract, folder: Location, s
 
 
 def settle_moves(turn: IngestTurn, spark: SparkOnDemand) -> dict[date, DayContent]:
-    """Compare all raw days with each other if the contract looks further than it did when some of them came.
+    """Compare all raw days again if the contract looks farther than before.
 
     Returns:
         The new content of every day with rows; none where all have been compared as far as the contract says.
@@ -197,20 +197,20 @@ def settle_moves(turn: IngestTurn, spark: SparkOnDemand) -> dict[date, DayConten
 def effective_raw_rows(
     spark: SparkSession, contract: Contract, days: Collection[date], snapshot: LakeSnapshot
 ) -> DataFrame:
-    """Return the rows of some raw days that count: all, or those not withdrawn where there are withdrawals."""
+    """Return the rows of some raw days that count: all, without withdrawn ones."""
     path = snapshot.platform.lake.table_path(contract.name)
     rows = read_days(spark, path, snapshot.files(contract.name), raw_schema(contract), ranges(days))
     return effective_rows(rows) if has_withdrawals(contract.name, days, snapshot) else rows
 
 
 def reach_of_moves(contract: Contract, snapshot: LakeSnapshot) -> int:
-    """Return how far from a version's day there can be tombstones of it: as far as contracts have ever looked."""
+    """Return how far from a version's day its tombstones can be: as far as contracts have ever looked."""
     compared = (record.figures.get(FARTHEST, 0) for record in snapshot.days(contract.name).values())
     return max(contract.moves_within_days, *compared, 0)
 
 
 def has_withdrawals(table: str, days: Collection[date], snapshot: LakeSnapshot) -> bool:
-    """Return whether anything was withdrawn from some raw days, as their manifests say."""
+    """Return whether rows were withdrawn from some raw days, by their manifests."""
     loaded = snapshot.days(table)
     return any(loaded[day].figures.get("withdrawals") for day in days if day in loaded)
 
@@ -218,9 +218,9 @@ def has_withdrawals(table: str, days: Collection[date], snapshot: LakeSnapshot) 
 def _stage_undated(
     spark: SparkSession, contract: Contract, publication: str, folder: Location, snapshot: LakeSnapshot
 ) -> Mapping[str, int]:
-    """Stage a tombstone on every day with a record that a delete without event time takes back.
+    """Stage a tombstone on every day whose record a delete without event time removes.
 
-    Statistics of files say whether there is such a delete at all, so that other deliveries cost nothing.
+    File statistics show whether there is such a delete, so other deliveries cost nothing.
     """
     platform = snapshot.platform
     staged, files = staged_at(platform.lake, contract.name, publication), snapshot.files(contract.name)
@@ -248,7 +248,7 @@ def _stage_undated(
 
 
 def undated_files(files: Files, contract: Contract) -> Files:
-    """Return those of some files of a raw table that can hold deletes without event time."""
+    """Return the files of a raw table that can hold deletes without event time."""
     if not contract.takes_undated or contract.event_time is None:
         return {}
     some = {day: tuple(file for file in of_day if may_lack(file, contract.event_time)) for day, of_day in files.items()}

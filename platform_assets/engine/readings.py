@@ -1,7 +1,7 @@
-"""Readings of sources: how far a source was read, as raw's publications say, and readings as files of its folder.
+"""Readings of sources: how far a source was read, by raw's publications, and readings as files of its folder.
 
-The position of a reading is in the names of its files. It counts once raw has taken all of them, so it is in the same
-publications as the rows: no file of its own says something else, and a ledger that is made anew from the lake knows it.
+The position of a reading is in the names of its files. It counts once raw has ingested all of them, so it is published
+with the rows: no other file can contradict it, and a ledger rebuilt from the lake has it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _RESTS_S = 60
 
 
 class _Part(NamedTuple):
-    """A file of a reading, as its name says."""
+    """A file of a reading, parsed from its name."""
 
     number: int
     position: str
@@ -50,10 +50,10 @@ def _part_of(path: str) -> _Part | None:
 
 @dataclass(frozen=True)
 class Readings:
-    """The readings of a source, as raw and the landing folder have them.
+    """Readings of a source in raw and in the landing folder.
 
     Args:
-        refused: paths of files that were refused whole, and not for each of their rows, and still lie there.
+        refused: paths of files still there that were refused whole for another reason than each of their rows.
     """
 
     so_far: SoFar
@@ -113,7 +113,7 @@ def readings(platform: Platform, contract: Contract) -> Readings:
 
 
 def unread(platform: Platform, contract: Contract, read: Readings | None = None) -> Waits:
-    """Return what a source has that was not read yet; the source is asked for a bounded answer.
+    """Return what a source has that was not read yet, by a bounded query.
 
     Raises:
         SourceError: the source cannot be read.
@@ -127,7 +127,7 @@ def unread(platform: Platform, contract: Contract, read: Readings | None = None)
 
 
 def unread_by_table(platform: Platform, contracts: Iterable[Contract]) -> tuple[dict[str, str], list[Problem]]:
-    """Return the position of each table whose source has something new, and why others cannot be read."""
+    """Return the position of each table whose source has new rows, and why others cannot be read."""
     found: dict[str, str] = {}
     problems: list[Problem] = []
     for contract in contracts:
@@ -142,18 +142,18 @@ def unread_by_table(platform: Platform, contracts: Iterable[Contract]) -> tuple[
 
 
 def pull(platform: Platform, contract: Contract, asked: Again | None = None) -> int:
-    """Read what is new into files of the landing folder; nothing while files of an earlier reading wait.
+    """Read new rows into files of the landing folder; nothing while files of an earlier reading wait.
 
     The caller holds the table's ingest lock.
 
     Args:
-        asked: what to do instead of reading what is new.
+        asked: request to read again instead of reading new rows.
 
     Returns:
         How many files wait for ingest.
 
     Raises:
-        SourceError: the source cannot be read; nothing of it is taken.
+        SourceError: the source cannot be read; nothing of the reading is kept.
     """
     read = readings(platform, contract)
     if stuck := _stuck(contract, read):
@@ -171,7 +171,7 @@ def pull(platform: Platform, contract: Contract, asked: Again | None = None) -> 
 
 
 def pull_alone(platform: Platform, contract: Contract, asked: Again | None = None) -> int:
-    """Do as `pull`, with the table's ingest lock."""
+    """Call `pull` with the table's ingest lock."""
     source_of(contract)
     with ingest_lock(platform.lake, contract.name):
         platform.settle()
@@ -181,7 +181,7 @@ def pull_alone(platform: Platform, contract: Contract, asked: Again | None = Non
 def pull_each(
     platform: Platform, contracts: Iterable[Contract], how: Callable[[Platform, Contract], int] = pull_alone
 ) -> tuple[Problem, ...]:
-    """Read the sources of those tables that have one to read; return what went wrong, which stops no other table."""
+    """Read the sources of some tables; return errors, which stop no other table."""
     problems: list[Problem] = []
     for contract in contracts:
         if isinstance(contract.source, Source):
@@ -195,7 +195,7 @@ def pull_each(
 def verify_source(
     platform: Platform, contract: Contract, days: Iterable[date] | None, most: int, *, repair: bool = True
 ) -> Drift:
-    """Compare what raw has with its source, and land what drifted, for ingest to take.
+    """Compare raw with its source, and land what drifted for ingestion.
 
     Raises:
         SourceError: the source cannot be compared, or files of it wait.
@@ -238,7 +238,7 @@ def _stuck(contract: Contract, read: Readings) -> SourceError | None:
 
 @contextmanager
 def _private_folder(platform: Platform, contract: Contract) -> Iterator[Path]:
-    """Give an empty folder, which is gone again afterwards."""
+    """Yield an empty folder that is removed afterwards."""
     platform.settings.make_state()
     folder = platform.settings.state / "reading" / contract.table
     shutil.rmtree(folder, ignore_errors=True)  # of a process that was killed
@@ -250,7 +250,7 @@ def _private_folder(platform: Platform, contract: Contract) -> Iterator[Path]:
 
 
 def _land(platform: Platform, contract: Contract, reading: Reading, read: Readings, folder: Path) -> int:
-    """Give the files of a reading their names, each at once; return how many there are."""
+    """Name the files of a reading, each at once; return how many there are."""
     source = source_of(contract)
     if not _POSITION.fullmatch(reading.position):
         raise SourceError(
@@ -287,7 +287,7 @@ def _land(platform: Platform, contract: Contract, reading: Reading, read: Readin
 
 
 def _quiet_dates(platform: Platform, contract: Contract, reading: Reading, read: Readings) -> list[date]:
-    """Return arrival dates on which something was expected, and on which the source says that nothing came."""
+    """Return arrival dates on which rows were expected and the source says that none came."""
     have = read.dates | {day.isoformat() for day in reading.files}
     due = (comes_with(contract, day) for day in platform.calendar.days() if contract.expects(day))
     expects = contract.delivers != "on change"

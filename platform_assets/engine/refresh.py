@@ -1,4 +1,4 @@
-"""Bring every table up to date: take what was delivered, then recompute the days it reaches."""
+"""Bring every table up to date: ingest deliveries, then recompute the days that they reach."""
 
 from __future__ import annotations
 
@@ -61,25 +61,25 @@ def recompute_step(
 ) -> StepResult:
     """Recompute days of one silver or gold table, in batches. Each batch is one publication.
 
-    Days that fail a gate are held and keep their last good content; days whose inputs were never loaded, or are held
-    on the same day, are blocked; days that are what they would become, or would come out as they were refused, are
-    left alone. None of them keeps the others from being published.
+    Days that fail a gate are held and keep their last good content; days with an input that was never loaded, or is
+    held on the same day, are blocked; days that are up to date, or would be refused again with the same content, are
+    skipped. None of them keeps the others from being published.
 
     Args:
-        accept: checks, of `ACCEPTABLE`, whose findings a person has looked at and found to be true: they are shown,
-            and keep no day from being published. Their number is published with the day, as `accepted_<check>`.
-        looked_at: the fingerprints of the days that the person looked at; by default those that they would get now. A
-            day that becomes something else by then is judged as if nothing had been accepted.
+        accept: checks, of `ACCEPTABLE`, whose findings a person accepts: they are shown, and hold no day. Their number
+            is published with the day, as `accepted_<check>`.
+        looked_at: fingerprints of the days that the person looked at; by default their present ones. A day with another
+            fingerprint by then is judged as if nothing had been accepted.
 
     Raises:
         AcceptError: a check is not among those that can be accepted.
-        ContractError: the table can follow its contract only with all its days at once, or an input has yet to.
-        ProtectedDaysError: days are protected, and no data of theirs asks for them.
+        ContractError: the table can follow its contract only with all its days at once, or an input cannot yet.
+        ProtectedDaysError: days are protected, and their data has not changed.
         TransformError: the transform does not return what the contract declares.
         UndeclaredReadError: the transform read something that its contract does not declare.
-        NotRepeatableError: the transform does not always give the same.
+        NotRepeatableError: the transform does not always give the same result.
         Conflict: others kept publishing the same days.
-        DeletedMeanwhileError: erasures kept deleting what was read.
+        DeletedMeanwhileError: erasures kept deleting files that were read.
         OvertakenError: others kept publishing, or did while records moved between days.
     """
     now = Progress("computing", step.table, 0, len(step.days))
@@ -119,7 +119,7 @@ def recompute_step(
 def _publish_batch(
     work: Work, days: Collection[date], to_come: Collection[date], so_far: StepResult, *, last: bool
 ) -> tuple[Computed, tuple[date, ...]]:
-    """Compute and publish a batch; return what became of it, and the days to compute again because of a conflict."""
+    """Compute and publish a batch; return its result, and the days to compute again because of a conflict."""
     table, snapshot = work.contract.name, LakeSnapshot.now(work.platform)
     with deletion_explained(snapshot, table):
         computed = compute(work, snapshot, days, to_come, so_far)
@@ -140,18 +140,18 @@ def _publish_batch(
 
 
 class _Met(NamedTuple):
-    """Days of a batch that were not published: those to compute again, and those that were rolled back in between."""
+    """Days of a batch that were not published: those to compute again, and those rolled back meanwhile."""
 
     again: frozenset[date] = frozenset()
     put_back: Mapping[date, Hold] = MappingProxyType({})
 
 
 def _publish(work: Work, computed: Computed, snapshot: LakeSnapshot, *, last: bool) -> _Met:
-    """Publish a batch on the release that it was computed over, or on a later one if it is as good there.
+    """Publish a batch over the release that it read, or over a later one if it is valid there.
 
-    Half of a move must not be seen: days published by others in between may be the other half, or have undone it. Nor a
-    day rolled back in between, even though the files that this batch read are then current again. All other work leaves
-    the days that it did not replace as good as they were.
+    Half of a move must not be seen: days published meanwhile may be the other half, or have undone it. Nor a day rolled
+    back meanwhile, although the files that this batch read are then current again. All other work does not affect the
+    days that it did not replace.
     """
     platform, again, put_back = work.platform, set[date](), dict[date, Hold]()
 
@@ -173,7 +173,7 @@ def _publish(work: Work, computed: Computed, snapshot: LakeSnapshot, *, last: bo
 
 
 def _put_back(now: LakeSnapshot, change: TableChange, known: Collection[Hold]) -> dict[date, Hold]:
-    """Return days that would become exactly what was rolled back since they were computed."""
+    """Return days that would get exactly the content that was rolled back since they were computed."""
     return {
         hold.day: hold
         for hold in now.holds_of(change.table)
@@ -186,13 +186,13 @@ def _put_back(now: LakeSnapshot, change: TableChange, known: Collection[Hold]) -
 
 @dataclass(frozen=True)
 class RefreshResult:
-    """What a refresh did.
+    """Result of a refresh.
 
     Args:
         steps: one per table with days to recompute.
-        struck: planned days that needed nothing, because their inputs came out unchanged.
-        by_people: tables that were left alone, because one of them has to follow its contract and was not asked for.
-        stopped: of each circuit that stops something of the request, why.
+        struck: planned days that were skipped because their inputs came out unchanged.
+        by_people: tables that were left alone, because one of them must follow its contract and was not requested.
+        stopped: reason of each circuit that stops part of the request.
     """
 
     ingests: tuple[IngestResult, ...] = ()
@@ -204,7 +204,7 @@ class RefreshResult:
 
     @property
     def why_struck(self) -> str:
-        """Say of struck days why, in a few words; of a held day, readers have what they had."""
+        """Return in a few words why days were struck; for a held day, that readers keep what they had."""
         held = " or were not published" if any(step.not_published for step in self.steps) else ""
         return f"their inputs came out as they were{held}"
 
@@ -237,22 +237,21 @@ def refresh(
     request: Request = AUTOMATIC,
     plan: Plan | None = None,
 ) -> RefreshResult:
-    """Ingest everything pending, if the request takes it, and recompute exactly the stale days, in dependency order.
+    """Ingest everything pending, if the request includes it, and recompute exactly the stale days, in dependency order.
 
-    Every raw table's arrivals are a publication of their own, as they come; all recomputed days are one, at the end.
-    A day that turns out unchanged by the time its table is reached, because its inputs came out with the digests they
-    had, is struck.
+    Each raw table's arrivals are a publication of their own; all recomputed days are one, at the end. A day is struck
+    if its inputs have come out with the same digests by the time its table is reached.
 
     Args:
-        until: newest arrival date to take, which bounds the run; what arrived on later dates is left for another.
+        until: newest arrival date to ingest, which bounds the run; later arrivals are left for another.
         report: called with the result of each table: a raw one once it is done, the others once all are published.
-        request: which tables and days, and whether those that only a person takes.
-        plan: of the request, as a person has seen it. This very plan is executed, unless raw tables took something or
+        request: tables and days, and whether days that wait for a person are included.
+        plan: plan of the request, as a person has seen it. It is executed unless raw tables ingested something or
             others published since: then it is made again.
 
     Raises:
-        ContractError: a person asks for days of a table that cannot follow its contract with them; nothing was done.
-        PlatformError: a contract or a transform of a table makes no sense to Spark; nothing was done.
+        ContractError: a person requests days of a table that cannot follow its contract with them; nothing was done.
+        PlatformError: Spark refuses a contract or a transform of a table; nothing was done.
     """
     platform.sync()
     before = LakeSnapshot.now(platform)
@@ -286,7 +285,7 @@ def refresh(
 
 
 def planned(stage: Stage, request: Request, plan: Plan | None) -> Plan:
-    """Return a plan that was made on what a stage shows: the one given, if it was."""
+    """Return the plan for a stage's present state: the given one, if it still fits."""
     snapshot = stage.snapshot
     if plan is not None and plan.moment == snapshot.moment:
         return plan

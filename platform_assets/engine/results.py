@@ -1,4 +1,4 @@
-"""Results of the engine: of an ingest, of a step, and days that others published in between."""
+"""Results of the engine: of an ingest, of a step, and days that others published meanwhile."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _BY_DAY = ("published", "held", "blocked", "checks", "changes", "notes", "reason
 
 @dataclass(frozen=True)
 class StepResult:
-    """What a step did with the days of one table. Every day is published, held, blocked or up to date.
+    """Result of a step for the days of one table. Every day is published, held, blocked or up to date.
 
     Args:
-        held: why days keep their last good content, most serious first. A day that was refused before, and would come
-            out the same, is not tried again: it has the reason of its hold, and no `checks`.
+        held: why days keep their last good content, most serious first. A day that was refused before, and would be the
+            same, is not tried again: it has the reason of its hold, and no `checks`.
         blocked: days left out because an input was never loaded or is held, with the reason and what to do.
-        up_to_date: days that are what they would become, and were left alone.
-        checks: what every check says of each staged day, published or held.
-        changes: what became of the rows of published days that had other rows before.
-        notes: what a reader of a day should know about its inputs: those that count with their last good content.
-        before: what the published days were, of those that were there.
+        up_to_date: days that were skipped because they would not change.
+        checks: result of every check for each staged day, published or held.
+        changes: changes of rows of published days that had other rows before.
+        notes: remarks about a day's inputs: those that count with their last good content.
+        before: records of the published days before, where they existed.
     """
 
     table: str
@@ -52,41 +52,41 @@ class StepResult:
 
     @property
     def unchanged(self) -> frozenset[date]:
-        """Published days that came out with the digest they had: they keep their files, and readers see nothing new."""
+        """Return published days with an unchanged digest: they keep their files, and readers see nothing new."""
         return frozenset(day for day in self.before.keys() & self.published.keys() if self.published[day].keeps_files)
 
     @property
     def newly_quarantined(self) -> dict[date, int]:
-        """Rows of published days that broke a rule, without as many as had broken one before."""
+        """Return how many more rows of published days broke a rule than before."""
         now = {day: content.figures.get("quarantined", 0) for day, content in self.published.items()}
         then = {day: record.figures.get("quarantined", 0) for day, record in self.before.items()}
         return {day: new for day, rows in now.items() if (new := rows - then.get(day, 0)) > 0}
 
     def newly_warned(self, day: date) -> tuple[Warned, ...]:
-        """Return what gates found of a published day and had not found of what it was."""
+        """Return findings about a published day that its former content did not have."""
         then = {(each.gate, each.found) for each in self.before[day].warnings} if day in self.before else set()
         return tuple(each for each in self.published[day].warnings if (each.gate, each.found) not in then)
 
     @property
     def rows(self) -> int:
-        """Rows of the published days."""
+        """Return the rows of the published days."""
         return sum(content.rows for content in self.published.values())
 
     @property
     def days(self) -> int:
-        """Return how many days it is done with."""
+        """Return how many days are done."""
         return len(self.published) + len(self.held) + len(self.blocked) + len(self.up_to_date)
 
     @property
     def not_published(self) -> dict[date, str]:
-        """Days that keep what they had, and the reason in a sentence or two."""
+        """Return days that keep their content, each with the reason in a sentence or two."""
         held = {
             day: "held: " + "; ".join(finding.message for finding in findings) for day, findings in self.held.items()
         }
         return held | self.blocked
 
     def without(self, days: Collection[date]) -> StepResult:
-        """Return the same without what became of some days."""
+        """Return the result without some days."""
         if not days:
             return self
         rest: dict[str, Any] = {
@@ -103,11 +103,11 @@ class StepResult:
 
 @dataclass(frozen=True)
 class IngestResult:
-    """What an ingest took.
+    """Result of an ingest.
 
     Args:
-        due: rows that had arrived too far ahead of their day and entered now that it has come.
-        missing: days asked for that their source has not delivered.
+        due: waiting rows that entered because their day has come.
+        missing: requested days that their source has not delivered.
     """
 
     table: str
@@ -121,13 +121,13 @@ class IngestResult:
 
     @property
     def changed(self) -> tuple[date, ...]:
-        """Days with new content, oldest first."""
+        """Return days with new content, oldest first."""
         return tuple(sorted(self.published))
 
 
 @dataclass(frozen=True)
 class PublishedMeanwhile:
-    """Days of a table that another process published in between."""
+    """Days of a table that another process published meanwhile."""
 
     table: str
     days: int
@@ -140,7 +140,7 @@ def published_meanwhile(
     """Return who else published days that a run had planned.
 
     Args:
-        run: that planned them; what it published itself is not meant.
+        run: planning run, whose own publications do not count.
     """
     head_of = cache(platform.ledger.head)
     others: list[PublishedMeanwhile] = []

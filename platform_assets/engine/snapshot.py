@@ -1,8 +1,8 @@
-"""The lake at one moment: what a plan or a step decides on, reads and compares with.
+"""The lake at one moment, on which a plan or a step decides, reads and compares.
 
-A snapshot is one release and the staged days that lie over it. What a release alone does not fix (holds, open circuits,
-the calendar, the last look) is read once and stays as it was, so that all that is decided on a snapshot is decided on
-the same facts. Take another one where a later moment is meant.
+A snapshot is one release and the staged days over it. What a release alone does not fix (holds, open circuits, the
+calendar, the last look) is read once and stays, so that all decisions on a snapshot use the same facts. Take another
+one for a later moment.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _Content = TypeVar("_Content", DayRecord, DayMark)
 
 @dataclass(frozen=True)
 class LakeSnapshot:
-    """A release, and what a stage puts in place of some of its days.
+    """A release, and a stage's days that replace some of its days.
 
     Args:
         is_private: whether days are computed to try an open circuit or in a person's own stage: no circuit stops or
-            counts that, as nothing of it is published.
+            counts that, as nothing is published.
         looks_back: whether days may count as up to date because they were at the last look.
     """
 
@@ -63,7 +63,7 @@ class LakeSnapshot:
 
     @property
     def moment(self) -> str:
-        """A mark that two snapshots share only if the same follows from both, as a plan does."""
+        """Return a mark that two snapshots share only if every decision on them is the same."""
         staged = {
             table: {day: self.staged.of(table)[day].digest for day in days} for table, days in self.staged.days.items()
         }
@@ -74,12 +74,12 @@ class LakeSnapshot:
 
     @cached_property
     def calendar(self) -> Calendar:
-        """The days that exist."""
+        """Return the days that exist."""
         return self.platform.calendar
 
     @cached_property
     def stopped(self) -> Mapping[str, Hold]:
-        """Return what open circuits keep from being published, by table; nothing while one of them is tried."""
+        """Return why open circuits stop tables; nothing while one of them is tried."""
         return {} if self.is_private else stopped(self.platform)
 
     @cached_property
@@ -90,7 +90,7 @@ class LakeSnapshot:
 
     @cached_property
     def since(self) -> Since | None:
-        """The last look at all days and what happened since; None where all have to be looked at, as in a stage."""
+        """Return the last look at all days and what happened since; None if all must be looked at, as in a stage."""
         if not self.looks_back or self.is_staged:
             return None
         platform = self.platform
@@ -106,19 +106,19 @@ class LakeSnapshot:
 
     @property
     def is_staged(self) -> bool:
-        """Return whether anything lies over the release."""
+        """Return whether any day is staged over the release."""
         return bool(self.staged.tables or self.staged.over or self.staged.holds)
 
     def version(self, table: str) -> int | None:
-        """Return the version of a table at the release; None where it was never published."""
+        """Return the version of a table at the release; None if it was never published."""
         return self.release.versions.get(table)
 
     def has(self, table: str) -> bool:
-        """Return whether anything of a table was ever published, or is staged."""
+        """Return whether a table was ever published, or is staged."""
         return table in self.staged.tables or table in self.release.versions
 
     def reads(self, tables: Iterable[str]) -> dict[str, int]:
-        """Return what a manifest says was read of some tables: their version, or that it was staged with the days."""
+        """Return the read versions of some tables for a manifest: a number, or that it was staged with the days."""
         return {
             table: STAGED if table in self.staged.tables else self.release.versions.get(table, -1) for table in tables
         }
@@ -137,7 +137,7 @@ class LakeSnapshot:
         return {day: files for day, files in sorted({**live, **over}.items()) if files}
 
     def schema_string(self, table: str) -> str:
-        """Return the columns of a table, as Delta writes them down.
+        """Return the columns of a table, as Delta's schema string.
 
         Raises:
             DamagedTableError: its log cannot be read.
@@ -156,16 +156,16 @@ class LakeSnapshot:
         return _loaded({**released, **over}) if over else released
 
     def published_since(self, earlier: LakeSnapshot, table: str, among: Collection[date]) -> set[date]:
-        """Return the days of a table that others published since an earlier snapshot, be it with the files they had."""
+        """Return the days of a table that others published since an earlier snapshot, even with the same files."""
         then, now = earlier.days(table, among), self.days(table, among)
         return {day for day, record in now.items() if day not in then or then[day].publication != record.publication}
 
     def digests(self, table: str) -> dict[date, str]:
-        """Content of every loaded day of a table."""
+        """Return the digest of every loaded day of a table."""
         return {day: mark.digest for day, mark in self.marks([table])[table].items()}
 
     def marks(self, tables: Collection[str]) -> Marks:
-        """Return what planning looks at, of every loaded day of some tables, oldest first."""
+        """Return the marks that planning needs of every loaded day of some tables, oldest first."""
         lacking = [table for table in tables if not isinstance(self._known.get(table), dict)]
         marks = self.platform.ledger.marks(lacking, at=self.number) if lacking else {}
         for table in self.staged.tables.keys() & set(lacking):
@@ -175,7 +175,7 @@ class LakeSnapshot:
         return {table: self._known[table] for table in tables}
 
     def marks_on_demand(self, tables: Collection[str]) -> Marks:
-        """Return the same, of a long history looked up where it is asked for: most days are known to be there."""
+        """Return the same marks, for a long history looked up on demand: most days are known to exist."""
         if self.since is None or self.since.is_of_most_days(tables):
             return self.marks(tables)
         for table in tables:
@@ -183,11 +183,11 @@ class LakeSnapshot:
         return {table: self._known[table] for table in tables}
 
     def forget_marks(self) -> None:
-        """Read marks anew where they are asked for: a look at all days begins before anything is read for it."""
+        """Read marks again on demand: a look at all days starts from fresh ones."""
         self._known.clear()
 
     def delivered_days(self, table: str) -> Mapping[date, DayMark]:
-        """Return the days of a raw table that have rows, or none for sure, also those that do not count yet."""
+        """Return the days of a raw table that have rows, or certainly none, also those that do not count yet."""
         if self.since is None:
             return self.platform.ledger.marks([table], at=self.number)[table]
         return self._on_demand(table, self.since, counting=False)
@@ -205,7 +205,7 @@ class LakeSnapshot:
         return Delivered(self.calendar, self.platform.settings.current_day(), newest)
 
     def places(self, source: Contract) -> tuple[dict[str, Delivery], dict[str, int]]:
-        """Return what orders the rows of a raw table beside their own columns.
+        """Return what orders the rows of a raw table besides their own columns.
 
         Returns:
             The first file of the same content for every arrival whose content came before, and the number of every
@@ -247,7 +247,7 @@ class LakeSnapshot:
         return tuple(hold for hold in self.holds if hold.table == table)
 
     def _counting(self, table: str, days: dict[date, DayMark]) -> dict[date, DayMark]:
-        """Return the loaded days: of a raw table those that its source has had the time to deliver."""
+        """Return the loaded days; for a raw table those that its source has had the time to deliver."""
         contract = self.platform.catalogue[table] if table in self.platform.catalogue.names else None
         if contract is None or contract.source is None:
             return days
@@ -269,7 +269,7 @@ def _records(change: TableChange) -> dict[date, DayRecord]:
 
 
 def _loaded(days: Mapping[date, _Content]) -> dict[date, _Content]:
-    """Oldest first, without those that a rollback leaves as if they had never been computed."""
+    """Return loaded days, oldest first, without those that a rollback left as if never computed."""
     return {day: content for day, content in sorted(days.items()) if content.digest}
 
 
@@ -278,14 +278,14 @@ def _mark(record: DayRecord, release: int) -> DayMark:
 
 
 class OpenStage(BaseModel):
-    """One release, and the days that lie over it.
+    """One release, and the days computed over it.
 
     Args:
-        publication: that made this release; in a lake restored from a backup the number may be another's.
+        publication: publication of this release; in a restored lake the number may belong to another.
         opened_at: UTC.
         reasons: why each day was computed, by table.
-        folders: tables that each publication of a batch staged rows in.
-        published_as: the publication that is being made of it; once that is released, the stage is over.
+        folders: tables with staged rows, by publication of a batch.
+        published_as: publication that is being made of it; once that is released, the stage is over.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -304,7 +304,7 @@ class OpenStage(BaseModel):
 
 
 class ReleaseIndex:
-    """Which release last showed a version of a table; versions only grow, so few releases have to be looked at."""
+    """Find the release that last showed a version of a table; versions only grow, so few releases are read."""
 
     def __init__(self, snapshot: LakeSnapshot) -> None:
         lake, self._newest = snapshot.platform.lake, snapshot.release
@@ -312,11 +312,11 @@ class ReleaseIndex:
         self._found: dict[tuple[str, int], int] = {}
 
     def version(self, table: str) -> int:
-        """Return the version of a table that it shows; -1 for one that was never published."""
+        """Return the version of a table in a release; -1 if it was never published."""
         return self._newest.versions.get(table, -1)
 
     def __call__(self, table: str, version: int) -> int:
-        """Return the number of the newest release that shows the version; -1 for a table that was not there."""
+        """Return the number of the newest release that shows the version; -1 for a table that did not exist."""
         if version < 0:
             return -1
         if version >= self._newest.versions.get(table, -1):

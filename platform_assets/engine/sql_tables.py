@@ -1,7 +1,7 @@
-"""Tables in SQL: the file of a query, what is wrong with it, and which columns its columns are made from.
+"""Tables in SQL: the file of a query, its mistakes, and the sources of its columns.
 
-sqlglot reads a query for this. It is imported late, since it takes a second, and neither decides what is run nor what
-the code version is: `planning.code.statement` does.
+sqlglot reads a query for this. It is imported late, since it takes a second, and it decides neither what runs nor the
+code version: `planning.code.statement` does.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _AFTER_MOMENT = re.compile(r"(as|: :) (date|timestamp(_[ln]tz)?)\b")
 
 @dataclass(frozen=True)
 class Query:
-    """The query of one table, and the file in which it is."""
+    """The query of one table, and its file."""
 
     file: Path
     statement: Statement
@@ -68,7 +68,7 @@ def read_query(file: Path, contract: Contract) -> Query:
 
 
 def query_mistakes(query: Query, contract: Contract) -> Iterator[ContractError]:
-    """Yield what is wrong with a query, as far as that is known without Spark."""
+    """Yield the mistakes of a query that can be found without Spark."""
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
@@ -98,7 +98,7 @@ def query_mistakes(query: Query, contract: Contract) -> Iterator[ContractError]:
 def query_columns(query: Query, contract: Contract, catalogue: Catalogue) -> Mapping[str, tuple[str, ...]]:
     """Return the columns that each column of a table in SQL is computed from, as `<layer>.<table>.<column>`.
 
-    Empty where sqlglot cannot tell.
+    Empty if sqlglot cannot tell.
     """
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
@@ -129,7 +129,7 @@ def query_columns(query: Query, contract: Contract, catalogue: Catalogue) -> Map
 
 
 def relations(read: Input) -> dict[str, tuple[str, ...]]:
-    """Return what a query can read of an input, by name, with the columns it has besides the input's own."""
+    """Return the relations that a query can read of an input, by name, with the columns added to the input's own."""
     match read.window:
         case Span(0, 0):
             return {read.parameter: ()}
@@ -141,7 +141,7 @@ def relations(read: Input) -> dict[str, tuple[str, ...]]:
 
 
 def _readable(contract: Contract) -> dict[str, tuple[Input, tuple[str, ...]]]:
-    """Return all that a query can read, by name, with the input and the columns that are not the input's own."""
+    """Return all relations that a query can read, by name, with the input and the added columns."""
     return {name: (read, more) for read in contract.transform_inputs for name, more in relations(read).items()}
 
 
@@ -152,7 +152,7 @@ def _parsed(query: Query) -> exp.Expr:
 
 
 def _tables(tree: exp.Expr) -> list[exp.Table]:
-    """Return the tables that a query reads; its common table expressions are none."""
+    """Return the tables that a query reads, without its common table expressions."""
     from sqlglot import exp
     from sqlglot.optimizer.scope import traverse_scope
 
@@ -166,7 +166,7 @@ def _start(node: exp.Expr) -> int:  # of the name of a table or column
 
 
 def _refused(query: Query, contract: Contract) -> Iterator[ContractError]:
-    """Yield the clauses that no query may have: a program of the machine, and a query that reads itself."""
+    """Yield the clauses that no query may have: a program of the machine, and a recursive query."""
     tokens = query.statement.tokens
     for before, token in pairwise(tokens):
         words, place = (before.text.upper(), token.text.upper()), query.place(before.start)
@@ -219,7 +219,7 @@ def _changing(query: Query, contract: Contract) -> Iterator[ContractError]:
 
 
 def _is_moment(statement: Statement, number: int) -> bool:
-    """Return whether a text stands beside a type, function or column of moments, and names one by the clock."""
+    """Return whether a text next to a type, function or column of moments names one by the clock."""
     tokens = statement.tokens
     if not _MOVING.fullmatch(tokens[number].text):
         return False

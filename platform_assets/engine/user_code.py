@@ -1,9 +1,9 @@
-"""The source of the user's own code, found where Python would find it, and without importing any of it.
+"""Find the source of the user's own code where Python would find it, without importing any of it.
 
 A table is computed by a function, or by a query in a file `<transforms>/<layer>/<table>.sql`.
 
-The user's own is what lies neither in the standard library nor among installed packages nor in this one, whose domains
-are; and all of the package that a domain's transforms lie in, wherever that is installed.
+The user's own code is all code outside the standard library, installed packages and this one, whose domains belong to
+it; and the whole package with a domain's transforms, wherever it is installed.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
 def table_version(code: UserCode, domain: Domain, contract: Contract) -> str:
-    """Return the code version of a table, over all that its transform can reach.
+    """Return the code version of a table: the hash of all code that its transform can reach.
 
     Raises:
-        ContractError: the source of a module that it reaches is not there, or cannot be read.
+        ContractError: the source of a reached module is missing, or cannot be read.
     """
     module, query = transform_module(domain, contract), code.query(contract)
     if query is None and code.find(module) is None:
@@ -49,7 +49,7 @@ def table_version(code: UserCode, domain: Domain, contract: Contract) -> str:
 
 
 def reached_files(code: UserCode, domain: Domain, contract: Contract) -> tuple[Path, ...]:
-    """Return the files that a table's transform can reach; of a version set by hand, those known."""
+    """Return the files that a table's transform can reach; for a version set by hand, the known ones."""
     module, query = transform_module(domain, contract), code.query(contract)
     try:
         modules = _reached(code, module, contract, query).modules
@@ -64,9 +64,9 @@ def _reached(code: UserCode, module: str, contract: Contract, query: Query | Non
 
 
 def column_sources(catalogue: Catalogue, contract: Contract) -> dict[str, tuple[str, ...]]:
-    """Return the columns that each column is made from, as `<layer>.<table>.<column>`.
+    """Return the input columns of each column, as `<layer>.<table>.<column>`.
 
-    They are what the contract says, else what the query of the table says, else the inputs' columns of the same name.
+    The contract says so, else the query of the table, else the input columns with the same name.
     """
     query = UserCode(catalogue.domain_of(contract.name)).query(contract) if contract.inputs else None
     by_query = query_columns(query, contract, catalogue) if query else {}
@@ -79,7 +79,7 @@ def column_sources(catalogue: Catalogue, contract: Contract) -> dict[str, tuple[
 
 
 def transform_module(domain: Domain, contract: Contract) -> str:
-    """Return where the function that computes a table is found, under the table's name."""
+    """Return the module and name of a table's function."""
     return f"{domain.transforms}.{contract.layer}"
 
 
@@ -89,7 +89,7 @@ def parameters(contract: Contract) -> list[str]:
 
 
 def missing_module(domain: Domain, contract: Contract) -> ContractError:
-    """Return what to say where the module is not there in which a table's function should be."""
+    """Return the error for a missing module of a table's function."""
     return ContractError(
         f"The domain {domain.name!r} has no module {transform_module(domain, contract)}, by which {contract.name} is "
         "computed.",
@@ -100,7 +100,7 @@ def missing_module(domain: Domain, contract: Contract) -> ContractError:
 
 
 def missing_function(contract: Contract, module: str, there: str | None = None) -> ContractError:
-    """Return what to say where a table's function is not there, or has other parameters."""
+    """Return the error for a missing function of a table, or one with other parameters."""
     return ContractError(
         f"{contract.name} needs a function {contract.table}({', '.join(parameters(contract))}) in {module}"
         f"{f', where {there}' if there else ''}.",
@@ -115,10 +115,10 @@ class UserCode:
     """The user's own modules, as one domain sees them.
 
     Args:
-        domain: whose package is the user's own wherever it lies.
+        domain: domain whose package is the user's own wherever it is.
 
     Raises:
-        ContractError: the package of its transforms is not there.
+        ContractError: the package of its transforms is missing.
     """
 
     def __init__(self, domain: Domain) -> None:
@@ -134,7 +134,7 @@ class UserCode:
         self._folders = tuple(Path(folder) for folder in spec.submodule_search_locations)
 
     def query(self, contract: Contract) -> Query | None:
-        """Return the query of a table in SQL; None where no file is there. One that cannot be read is refused."""
+        """Return the query of a table in SQL; None without a file. An unreadable one is refused."""
         files = (folder / contract.layer / f"{contract.table}.sql" for folder in self._folders)
         return next((read_query(file, contract) for file in files if file.is_file()), None)
 
@@ -145,7 +145,7 @@ class UserCode:
         return self._modules[name]
 
     def below(self, name: str) -> Iterator[str]:
-        """All modules of the user's own that lie in the same package as one of them, at any depth."""
+        """Return all modules of the user's own in the same package as a module, at any depth."""
         top = _DOMAINS if _lies_in(name, _ENGINE) else name.partition(".")[0]
         return self._within(top)
 
@@ -179,7 +179,7 @@ class UserCode:
             raise _unknowable(name, f"{error.msg} in {users_line(error)}", is_python=False) from error
 
     def file(self, name: str) -> str | None:
-        """Return where the source of a module lies."""
+        """Return the path of a module's source."""
         spec = self._spec(name)
         return spec.origin if spec else None
 
@@ -189,7 +189,7 @@ class UserCode:
         return self._specs[name]
 
     def _located(self, name: str) -> ModuleSpec | None:
-        """Return where a module would be loaded from; packages around it are not imported for that."""
+        """Return where a module would be loaded from, without importing packages around it."""
         loaded = getattr(sys.modules.get(name), "__spec__", None)
         if isinstance(loaded, ModuleSpec):
             return loaded
@@ -248,12 +248,12 @@ def _lies_in(name: str, package: str) -> bool:
 
 
 def refuse_wrong_functions(catalogue: Catalogue) -> None:
-    """Refuse tables without the function that they need, all of them at once, before any work."""
+    """Refuse tables without their function, all of them at once, before any work."""
     refuse_mistakes(list(function_mistakes(catalogue)))
 
 
 def function_mistakes(catalogue: Catalogue, tables: Collection[str] | None = None) -> Iterator[Mistake]:
-    """Yield mistakes of the functions of tables, of all or of some."""
+    """Yield mistakes of the functions of all or some tables."""
     for domain in catalogue.domains:
         wanted = [
             contract for contract in domain.tables if contract.inputs and (tables is None or contract.name in tables)
@@ -281,7 +281,7 @@ def function_mistakes(catalogue: Catalogue, tables: Collection[str] | None = Non
 
 
 def _check(code: UserCode, domain: Domain, contract: Contract, query: Query | None) -> None:
-    """Refuse a table whose function is known to be another than its contract asks for, or beside which is a query."""
+    """Refuse a table whose function does not fit its contract, or that also has a query."""
     name = transform_module(domain, contract)
     by_hand = contract.code_version or domain.code_version
     if query is not None:
@@ -318,7 +318,7 @@ _KINDS = {ast.AsyncFunctionDef: "an async function", ast.ClassDef: "a class"}
 
 
 def _named(function: ast.FunctionDef) -> list[str] | None:
-    """Return the parameters, where each can be given by its name."""
+    """Return the parameters, if each can be given by name."""
     given = function.args
     if given.posonlyargs or given.vararg or given.kwarg:
         return None
@@ -326,7 +326,7 @@ def _named(function: ast.FunctionDef) -> list[str] | None:
 
 
 def _place(code: UserCode, domain: Domain, contract: Contract) -> str | None:
-    """File of the function, and its line where it is there."""
+    """Return the file of the function, and its line if it exists."""
     name = transform_module(domain, contract)
     file, module = code.file(name), code.find(name)
     bound = module.bound.get(contract.table) if module else None

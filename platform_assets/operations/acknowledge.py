@@ -1,4 +1,4 @@
-"""Findings that a person looked at: they stand until they change, or until a time, and ask for no look."""
+"""Acknowledged findings: they need no look until they change, or until a time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ F = TypeVar("F", Problem, ArrivalRecord, DayRecord)
 
 
 def name_and_mark(finding: Finding) -> tuple[str, str]:
-    """Return what a finding is about, and a hash of what was found, which may quote a value."""
+    """Return the name of a finding's subject, and a hash of the finding, which may quote a value."""
     name, parts = f"{finding.table} {finding.day}" if isinstance(finding, DayRecord) else finding.path, [""]
     match finding:
         case Problem():
@@ -34,7 +34,7 @@ def name_and_mark(finding: Finding) -> tuple[str, str]:
 
 
 def in_force(decisions: Iterable[Acknowledgement], now: datetime) -> dict[tuple[str, str], Acknowledgement]:
-    """Return the acknowledgements that stand, by name and mark: of each the newest, until its time.
+    """Return the valid acknowledgements by name and mark: the newest of each, until its time.
 
     Args:
         decisions: oldest first.
@@ -51,12 +51,12 @@ class Acknowledged:
 
     @classmethod
     def now(cls, platform: Platform) -> Acknowledged:
-        """Read them from the chain of decisions."""
+        """Read the acknowledgements from the chain of decisions."""
         decisions = platform.ledger.decisions(Acknowledgement, as_far_as_readable=True)
         return cls(in_force(decisions, datetime.now(UTC)))
 
     def of(self, finding: Finding) -> Acknowledgement | None:
-        """Return the acknowledgement of a finding as it is now."""
+        """Return the acknowledgement of a finding in its present form."""
         return self.standing.get(name_and_mark(finding))
 
     def without(self, findings: Iterable[F]) -> tuple[F, ...]:
@@ -73,15 +73,15 @@ def acknowledge(
     days: Collection[date] | None = None,
     until: datetime | None = None,
 ) -> tuple[Acknowledgement, ...]:
-    """Write down that a person looked at findings.
+    """Record that a person looked at findings.
 
     Args:
-        findings: all that there are.
-        names: paths of files, patterns of them, or tables, for the days with warnings.
+        findings: all present findings.
+        names: paths of files, patterns of paths, or tables for days with warnings.
         days: only these days of tables.
 
     Raises:
-        PlatformError: a name is that of no finding, or the time is over.
+        PlatformError: no finding has such a name, or the time is over.
     """
     now = datetime.now(UTC)
     if until is not None and until <= now:

@@ -1,4 +1,4 @@
-"""The audit of an installation: its lake, whether the ledger says the same, and with Spark the content of its days."""
+"""Audit of an installation: its lake, whether the ledger agrees, and with Spark the content of its days."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def look_at_files(table: TableAudit) -> None:
-    """Check what the newest release shows of a table; with `every_release` also what older ones refer to."""
+    """Check the files of a table in the newest release; with `every_release` also files of older ones."""
     rows: defaultdict[date, int] = defaultdict(int)
     broken: set[date] = set()
     for path, (file, of) in sorted(_looked_at(table)):
@@ -66,11 +66,11 @@ def look_at_files(table: TableAudit) -> None:
 
 
 def read_contents(tables: Sequence[TableAudit], budget: int | None, turn: int, progress: OnProgress) -> str:
-    """Read files page by page: those of this turn, so that in as many turns as it takes every file is read once.
+    """Read this turn's files page by page; over all turns every file is read once.
 
     Args:
-        tables: after `look_at_files`; what that found damaged is not read.
-        budget: about how many bytes are read in one turn; None is all.
+        tables: after `look_at_files`; files that it found damaged are not read.
+        budget: approximate bytes to read in one turn; None means all.
         turn: the number of the day; the next day reads the next part.
 
     Returns:
@@ -99,11 +99,10 @@ def read_contents(tables: Sequence[TableAudit], budget: int | None, turn: int, p
 
 
 def turns_for(size: int, budget: int | None) -> int:
-    """Return in how many turns so many bytes are read, each about the budget, rounded up to a power of two.
+    """Return how many turns reading so many bytes takes, each about the budget, rounded up to a power of two.
 
-    A lake that grows goes from one number of turns to its double: a day that came late in the old turns comes at the
-    latest in the second half of the new ones. While less comes than is read, nothing is left out for longer than three
-    times the old number.
+    When a lake grows, the number of turns doubles: a day that was late in the old turns is read in the second half of
+    the new ones at the latest. While less is added than is read, no file waits longer than three times the old number.
     """
     if budget is None:
         return 1
@@ -118,7 +117,7 @@ def _looked_at(table: TableAudit) -> Iterator[tuple[str, tuple[DataFile, date]]]
 
 
 def _rows(table: TableAudit, file: DataFile, day: date) -> int | None:
-    """Return how many rows a file holds; None if it is not what was published."""
+    """Return the number of rows in a file; None if it is not the published file."""
     import pyarrow as pa  # which the heads of the chains do without
 
     table.findings.seen["files"] += 1
@@ -147,7 +146,7 @@ def _fault(table: TableAudit, check: Check, file: DataFile, day: date, place: Lo
 
 
 def repair_of(table: str, *days: date) -> str:
-    """Return what to do about days' content: what was delivered is nowhere else, the rest can be computed again."""
+    """Return the remedy for damaged days: delivered rows exist nowhere else, other days can be computed again."""
     if table.startswith(("silver.", "gold.")):
         named = ",".join(as_named(days))
         again = f"`platform-assets refresh {table} --days {named} --force`"
@@ -159,7 +158,7 @@ def repair_of(table: str, *days: date) -> str:
 def audit(
     lake: Lake, scope: Scope, findings: Findings, progress: OnProgress
 ) -> tuple[ChainAudit, dict[str, TableAudit]]:
-    """Audit a lake without disturbing readers and publishers. Ignores what they do during the audit."""
+    """Audit a lake without disturbing readers and publishers. Ignores their changes during the audit."""
     newest = newest_release(lake)
     chain = ChainAudit(lake, newest, findings)
     tables: dict[str, TableAudit] = {}
@@ -197,7 +196,7 @@ _COMPARE = "Find out who writes to the ledger, and compare its table ledger_deci
 
 
 class DecisionAudit:
-    """Looks at the chain of decisions: first by itself, then beside the manifests, which count where the two differ."""
+    """Check the chain of decisions, first by itself, then against the manifests, which count if the two differ."""
 
     def __init__(self, entries: Sequence[Entry], findings: Findings) -> None:
         self._findings = findings
@@ -215,7 +214,7 @@ class DecisionAudit:
         self._of = {each.publication: number for number, each in found if isinstance(each, PublicationDecision)}
 
     def compare(self, record: PublicationRecord) -> None:
-        """Hold the chain against a manifest."""
+        """Compare the chain with a manifest."""
         wanted, number = of_publication(record), self._of.get(record.publication)
         if wanted is None:
             return
@@ -229,7 +228,7 @@ class DecisionAudit:
             self._fault(f"{self._named(number)} says something else than the manifest of {record.publication}.")
 
     def note_unknown(self, released: Collection[str]) -> None:
-        """Mention decisions of publications that the lake does not have."""
+        """Mention decisions about publications that the lake does not have."""
         for number, decision in self._found.items():
             if isinstance(decision, PublicationDecision | LiftDecision) and decision.publication not in released:
                 self._findings.notes.append(
@@ -248,7 +247,7 @@ class DecisionAudit:
 
 
 def heads_of(lake: Lake, ledger: Ledger) -> Heads:
-    """Return the heads of both chains, without any check, so it is cheap."""
+    """Return the heads of both chains without any check, so cheaply."""
     newest = newest_release(lake)
     chain = commits.commit(lake.releases_path, newest).chain if newest >= 0 else ""
     return Heads(Head(newest, chain) if chain else Head(), ledger.decision_head())
@@ -257,7 +256,7 @@ def heads_of(lake: Lake, ledger: Ledger) -> Heads:
 def compare_heads(
     expected: Heads, releases: Mapping[int, str], decisions: Mapping[int, str] | None, findings: Findings
 ) -> None:
-    """Check that both chains go through heads kept from an earlier audit. More entries may follow these.
+    """Check that both chains contain the heads of an earlier audit. More entries may follow these.
 
     Args:
         decisions: the chain up to each decision; None if the ledger cannot be read, which was reported already.
@@ -283,10 +282,10 @@ def _compare_head(what: str, expected: Head, chain: Mapping[int, str], where: st
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found.
+    """Result of an audit.
 
     Args:
-        release: the newest, up to which everything was looked at; -1 without any.
+        release: the newest release, up to which everything was checked; -1 without any.
     """
 
     release: int
@@ -307,11 +306,11 @@ def audit_installation(
     spark: SparkOnDemand | None = None,
     expected: Heads | None = None,
 ) -> Audit:
-    """Look at lake and ledger as they are; nothing is written, mended or caught up.
+    """Audit lake and ledger in their present state; nothing is written, repaired or caught up.
 
     Args:
-        spark: gives the session to compute digests with; without it digests are not checked.
-        expected: heads of an earlier audit, which were kept elsewhere.
+        spark: gives the session that computes digests; without it digests are not checked.
+        expected: heads of an earlier audit, kept elsewhere.
     """
     lake, findings = Lake.at(settings.lake), Findings()
     chain, tables = audit(lake, scope, findings, progress)
@@ -386,7 +385,7 @@ def _hash_days(
     findings: Findings,
     progress: OnProgress,
 ) -> None:
-    """Compute the digest of every day that was looked at, and compare it with the one that was published."""
+    """Compute the digest of every audited day, and compare it with the published one."""
     for name, table in sorted(tables.items()):
         broken = {fault.day for fault in findings.faults if fault.table == name}
         if not table.is_whole:
@@ -404,7 +403,7 @@ def _hash_days(
 
 
 def _by_schema(lake: Lake, table: TableAudit, broken: set[date | None]) -> Iterator[tuple[str, tuple[date, ...]]]:
-    """Yield days by the columns that their table had when they were published."""
+    """Group days by the columns that their table had when they were published."""
     find = cache(lambda publication: manifest_of(lake, publication))
     groups: defaultdict[str, list[date]] = defaultdict(list)
     for day, content in table.recorded.items():

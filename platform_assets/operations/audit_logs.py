@@ -1,4 +1,4 @@
-"""What an audit looks at and finds: the chain of releases, and the logs of tables beside their manifests."""
+"""Subjects and findings of an audit: the chain of releases, and the logs of tables against their manifests."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ CHECKS: dict[Check, str] = {
 
 @dataclass(frozen=True)
 class Scope(Selection):
-    """A selection that is looked at, and how closely.
+    """What an audit covers, and how thoroughly.
 
     Args:
-        tables: as of every selection. The chain is always looked at as a whole.
-        fast: only the chain and the logs, neither what commits changed nor any file.
-        every_release: also files that only older releases refer to.
-        read_bytes: about how much of the files is read page by page; None is all of it, 0 nothing.
+        tables: like every selection. The chain is always checked as a whole.
+        fast: only the chain and the logs, neither the changes of commits nor any file.
+        every_release: also files that only older releases need.
+        read_bytes: approximate bytes of files to read page by page; None is all, 0 nothing.
     """
 
     fast: bool = False
@@ -61,10 +61,10 @@ class Scope(Selection):
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that is not as it should be.
+    """A difference between the lake and what was published.
 
     Args:
-        what: one sentence that names file, table or day.
+        what: a sentence that names file, table or day.
     """
 
     check: Check
@@ -77,11 +77,11 @@ class Fault:
 
 @dataclass
 class Findings:
-    """What an audit has looked at and found so far.
+    """What an audit has checked and found so far.
 
     Args:
-        notes: what a person should know though nothing is wrong.
-        seen: how much every check looked at.
+        notes: remarks for a person though nothing is wrong.
+        seen: how much each check covered.
     """
 
     faults: list[Fault] = field(default_factory=list)
@@ -95,7 +95,7 @@ class Findings:
         self.faults.append(Fault(check, what, todo, table, day, str(file)))
 
     def of(self, check: Check) -> int:
-        """Return how many faults a check found."""
+        """Return the number of faults of a check."""
         return sum(fault.check == check for fault in self.faults)
 
 
@@ -104,10 +104,10 @@ _FROM_BACKUP = "Restore the file from a backup."
 
 @dataclass(frozen=True)
 class Shown:
-    """A release as far as it can be read.
+    """A release, as far as it can be read.
 
     Args:
-        manifest: of the publication; None where it cannot be read, or was not to be.
+        manifest: manifest of the publication; None if it cannot be read, or was not needed.
     """
 
     number: int
@@ -118,10 +118,10 @@ class Shown:
 
 @dataclass(frozen=True)
 class ChainHead:
-    """Where the chain stands, to be written down elsewhere: a lake that was rewritten as a whole has another.
+    """Head of the chain, to be kept elsewhere: a rewritten lake has another one.
 
     Args:
-        first: release with which the chain starts; -1 without one.
+        first: first release of the chain; -1 without one.
     """
 
     first: int = -1
@@ -130,7 +130,7 @@ class ChainHead:
 
 
 class ChainAudit:
-    """Walks through the releases, oldest first."""
+    """Walk through the releases, oldest first."""
 
     def __init__(self, lake: Lake, newest: int, findings: Findings) -> None:
         self._lake = lake
@@ -140,7 +140,7 @@ class ChainAudit:
         self.chains: dict[int, str] = {}
 
     def walk(self, *, parse: bool) -> Iterator[Shown]:
-        """Yield every release that can be read."""
+        """Yield every readable release."""
         self._look_for_gaps()
         before: commits.Commit | None = None
         unread = False
@@ -271,12 +271,12 @@ Files = Mapping[str, DataFile]
 
 @dataclass
 class TableAudit:
-    """Follows one table through the releases.
+    """Follow one table through the releases.
 
     Args:
-        version: up to which the log was followed.
-        recorded: what the manifests say of every day, newest.
-        every_file: all files of releases that are kept, with their days.
+        version: version of the log reached so far.
+        recorded: newest record of every day in the manifests.
+        every_file: all files of kept releases, with their days.
     """
 
     lake: Lake
@@ -300,11 +300,11 @@ class TableAudit:
 
     @property
     def live(self) -> dict[str, tuple[DataFile, date | None]]:
-        """Return what the newest release followed shows, by path, with its day."""
+        """Return the files of the newest release so far, by path, with their days."""
         return {path: (file, self._state.days[path]) for path, file in self._state.files.items()}
 
     def follow(self, shown: Shown) -> None:
-        """Go on to a release."""
+        """Advance to a release."""
         version = shown.versions.get(self.table, -1)
         if version < self.version:
             self._fault(
@@ -341,7 +341,7 @@ class TableAudit:
                 self.every_file |= {path: (file, day) for path, file in files.items()}
 
     def look_at_checkpoint(self) -> None:
-        """Compare what readers make of the newest checkpoint with what all commits say."""
+        """Compare the newest checkpoint, as readers see it, with all commits."""
         if self.version < 0:
             return
         try:
@@ -359,7 +359,7 @@ class TableAudit:
             )
 
     def look_beyond(self) -> set[str]:
-        """Look at commits that the newest release does not show: unfinished, or of another tool."""
+        """Check commits after the newest release: unfinished ones, or another tool's."""
         listed = [number for number in commits.listed_versions(self._path) if number > self.version]
         if listed != [self.version + 1 + n for n in range(len(listed))]:
             self._fault(
@@ -388,7 +388,7 @@ class TableAudit:
         self._fault("logs", error.what, "Restore the file from a backup.", file=file)
 
     def _publication(self, number: int) -> str | None:
-        """Return the publication that made a commit which no release shows."""
+        """Return the publication of a commit that no release shows."""
         if commits.is_torn(self._path, number):
             self.findings.notes.append(f"Commit {number} of {self.table} is torn; the next publisher removes it.")
             return None
@@ -463,7 +463,7 @@ class TableAudit:
 
 
 def _changes(shown: Shown, table: str) -> dict[date | None, DayContent]:
-    """Return what the manifest says of the table; nothing where it cannot be read."""
+    """Return a table's changes in the manifest; none if it cannot be read."""
     changes = shown.manifest.tables if shown.manifest else ()
     return {day: content for change in changes if change.table == table for day, content in change.days.items()}
 

@@ -1,7 +1,7 @@
-"""The generations of a backup: each a whole lake with its ledger; files that they share are on disk once.
+"""Generations of a backup: each a whole lake with its ledger; shared files are on disk once.
 
-A generation is written under a temporary name, renamed when it is whole, and shown by moving one link.
-`lake` and `ledger.db` of the folder lead through that link, so both change at the same moment.
+A generation is written under a temporary name, renamed when it is whole, and shown by moving one link. `lake` and
+`ledger.db` of the folder lead through that link, so both change at the same moment.
 """
 
 from __future__ import annotations
@@ -51,17 +51,17 @@ NOBODYS = ("lost+found",)
 
 @dataclass(frozen=True)
 class Generation:
-    """A backup as it was taken at one moment.
+    """A backup of one moment.
 
     Args:
-        folder: its own, named after how many there were before, the moment (UTC) and the release that it shows.
+        folder: its folder, named after its number, the moment (UTC) and the release.
     """
 
     folder: Path
 
     @property
     def name(self) -> str:
-        """Return its name, by which generations sort by age."""
+        """Return its name; generations sort by name from oldest to newest."""
         return self.folder.name
 
     @property
@@ -71,12 +71,12 @@ class Generation:
 
     @property
     def ledger(self) -> Path:
-        """Return its ledger; not there where that is a server's database."""
+        """Return its ledger file, which does not exist if the ledger is in a server's database."""
         return self.folder / "ledger.db"
 
     @property
     def secret(self) -> Path:
-        """Return the secret that the installation made; not there where it is a variable's."""
+        """Return the file with the installation's own secret, which does not exist if the secret is in a variable."""
         return self.folder / "secret"
 
     @property
@@ -87,17 +87,17 @@ class Generation:
 
 @dataclass(frozen=True)
 class BackupFolder:
-    """Where the generations of one installation's backups are."""
+    """The folder with the generations of one installation's backups."""
 
     folder: Path
 
     def generations(self) -> list[Generation]:
-        """Return all that are whole, oldest first."""
+        """Return all whole generations, oldest first."""
         named = {path: match for path in self._every.glob("*") if (match := _NAME.fullmatch(path.name))}
         return [Generation(path) for path in sorted(named, key=lambda path: int(named[path][1]))]
 
     def generation(self, name: str | None = None) -> Generation:
-        """Return one of them; the newest without a name."""
+        """Return a generation by name; the newest by default."""
         every = self.generations()
         if not every:
             raise PlatformError(f"There is no backup in {self.folder}.", "Name the folder that `backup` was given.")
@@ -112,9 +112,9 @@ class BackupFolder:
 
     @contextmanager
     def begun(self, lake: Lake) -> Iterator[Generation]:
-        """Lock the backup and yield a hidden new generation that begins as a copy of the newest.
+        """Lock the backup and yield a hidden new generation that starts as a copy of the newest.
 
-        It is gone afterwards, unless it was shown. What a killed process began is removed.
+        It is removed afterwards unless it was shown, like the leftovers of killed processes.
         """
         if lake.root.holds(located(self.folder)):
             raise PlatformError(f"{self.folder} lies in the lake {lake.root} itself.", "Name a folder elsewhere.")
@@ -135,7 +135,7 @@ class BackupFolder:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Be the only one who works on the backup; what a killed process left is removed."""
+        """Lock the backup for this process and remove what a killed one left."""
         lock = FileLock(self.folder / ".lock", timeout=0)
         try:
             make_folder(self.folder, _MODE)
@@ -159,7 +159,7 @@ class BackupFolder:
             lock.release()
 
     def show(self, draft: Generation, kept: int) -> Generation:
-        """Make what was begun the newest generation, and remove the oldest ones."""
+        """Make the hidden generation the newest, and remove the oldest ones."""
         before = self.generations()
         number = int(before[-1].name.partition("-")[0]) + 1 if before else 1
         moment = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
@@ -173,7 +173,7 @@ class BackupFolder:
         return whole
 
     def lead_to_newest(self) -> Generation:
-        """Have the folder's own names lead to the newest generation, wherever a killed process left them."""
+        """Point the folder's links to the newest generation, wherever a killed process left them."""
         newest = self.generations()[-1]
         for name in _SHOWN:
             if not (self.folder / name).is_symlink() and (newest.folder / name).exists():
@@ -208,7 +208,7 @@ class BackupFolder:
 
 
 def same(one: Generation, other: Generation) -> bool:
-    """Return whether two generations of the same release differ in nothing: ledger, secret, horizon."""
+    """Return whether two generations of the same release are equal in ledger, secret and horizon."""
     pairs = [(each.ledger, each.secret, each.lake / "_horizon.json") for each in (one, other)]
     return all(_same(first, second) for first, second in zip(*pairs, strict=True))
 
@@ -220,7 +220,7 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def linked(lake: Path, target: Path) -> None:
-    """Make a second lake of the same files, which are never changed; copied where there are no hard links."""
+    """Make a second lake of hard links to the same files, which never change; copy them without hard links."""
     for name in _COPIED:
         if (lake / name).is_dir():
             shutil.copytree(lake / name, target / name, copy_function=_link)
@@ -238,7 +238,7 @@ def _link(source: str, target: str) -> None:
 
 
 def erasures_after(lake: Lake, number: int, until: int) -> Iterator[Manifest]:
-    """Yield what releases after one, up to another, erased, oldest first; without what was only lifted."""
+    """Yield erasures between two releases, oldest first; without lifts."""
     for after in range(number + 1, until + 1):
         made = commits.commit(lake.releases_path, after)
         if made.kind == ERASURE and made.publication:
@@ -248,7 +248,7 @@ def erasures_after(lake: Lake, number: int, until: int) -> Iterator[Manifest]:
 
 
 def erased_since(backup: BackupFolder, generation: Generation) -> tuple[Manifest, ...]:
-    """Return what was erased after a generation was taken, as far as newer ones know; its rows are in it."""
+    """Return what was erased after a generation was taken, as far as newer ones know; it still has these rows."""
     newest = backup.generations()[-1]
     return tuple(erasures_after(Lake.at(newest.lake), generation.release, newest.release))
 
@@ -257,7 +257,7 @@ def refuse_half_an_erasure(lake: Lake, now: Release, cut: int) -> None:
     """Refuse to copy during an erasure: files with erased rows are still to be deleted.
 
     Args:
-        cut: before which release the newest erasure that came so far cut history.
+        cut: release before which the newest erasure so far cut history.
     """
     for manifest in erasures_after(lake, cut, now.number):
         raise ErasedError(
@@ -269,7 +269,7 @@ def refuse_half_an_erasure(lake: Lake, now: Release, cut: int) -> None:
 
 
 def refuse_what_is_erased(lake: Lake, copied: Release) -> None:
-    """Keep no copy of rows that were erased since it was begun: it would look like one from after that."""
+    """Keep no copy of rows that were erased since the copy began: it would seem to be later than the erasure."""
     since = range(copied.number + 1, current_release(lake).number + 1)
     if any(commits.commit(lake.releases_path, number).kind == ERASURE for number in since):
         raise ErasedError(
@@ -285,9 +285,9 @@ _FIRST = "_releases/_delta_log/00000000000000000000.json"
 
 
 def restore_lake(source: Lake, lake: Lake, generation: str, progress: OnProgress) -> None:
-    """Copy a generation's lake to where nothing is, or to what a restore of it that was cut short left.
+    """Copy a generation's lake to an empty place, or continue an interrupted restore.
 
-    The lake shows nothing before its first commit, which comes last. Locks keep others from publishing in between. A
+    The lake shows nothing before its first commit, which comes last. Locks keep others from publishing meanwhile. A
     publisher out of their reach would find tables ahead of the release.
     """
     with publish_lock(lake) as still_held:
@@ -313,12 +313,12 @@ def _to_copy(source: Lake) -> dict[str, Entry]:
 
 
 def _is_whole(source: Location, copied: Location) -> bool:
-    """Return whether a file that is there holds what it should: after a power cut a disk may have its length only."""
+    """Return whether an existing file has its full content: after a power cut it may only have its length."""
     return not (isinstance(source, Disk) and isinstance(copied, Disk)) or cmp(source, copied, shallow=False)
 
 
 def _left_there(source: Lake, lake: Lake, generation: str) -> dict[str, int]:
-    """Return the files, with their bytes, that a restore of a generation left when it was cut short; refuse others."""
+    """Return the files, with bytes, of an interrupted restore of a generation; refuse other files."""
     there = {path: file.size for path, file in lake.root.files().items() if not path.startswith(_NOT_OURS)}
     is_its_own = there.pop(_MARK, None) is not None and (lake.root / _MARK).read() == generation.encode()
     is_as_restored = newest_release(lake) < 0 or _shown(lake) == _shown(source)  # else it was used since
@@ -328,7 +328,7 @@ def _left_there(source: Lake, lake: Lake, generation: str) -> dict[str, int]:
 
 
 def _sync(lake: Lake, paths: Sequence[str]) -> None:
-    """Force files, and the folders down to them, to disk; a store has what it took."""
+    """Force files and their folders to disk; an object store does so itself."""
     if not isinstance(lake.root, Disk):
         return
     folders = {lake.root / str(folder) for path in paths for folder in PurePosixPath(path).parents[:-1]}
@@ -336,7 +336,7 @@ def _sync(lake: Lake, paths: Sequence[str]) -> None:
 
 
 def in_order(paths: Iterable[str]) -> list[str]:
-    """Return the files of a lake so that it shows nothing before the last of them that count: its first release."""
+    """Return the files of a lake in an order that shows nothing before the last important one: its first release."""
 
     def place(path: str) -> tuple[int, int, str]:
         name = path.removeprefix("_releases/_delta_log/")
@@ -350,7 +350,7 @@ def in_order(paths: Iterable[str]) -> list[str]:
 
 
 def is_there(place: object) -> PlatformError:
-    """Return the error for a restore that would replace something."""
+    """Return the error for a restore that would replace a file."""
     return PlatformError(
         f"{place} is there already, and a restore replaces nothing.",
         "Stop the platform and move it aside, or restore elsewhere: set PLATFORM_STATE, or PLATFORM_LAKE, to an empty "
@@ -365,11 +365,11 @@ def _shown(lake: Lake) -> tuple[int, str | None]:
 
 @dataclass(frozen=True)
 class Rehearsed:
-    """What a rehearsal of a restore found.
+    """Result of a rehearsed restore.
 
     Args:
         faults: differences from what was published; empty for a reliable backup.
-        said: what the platform said when it was opened, in a sentence each.
+        said: messages of the opened platform, a sentence each.
     """
 
     generation: str
@@ -382,16 +382,16 @@ class Rehearsed:
 def restore(
     backup: BackupFolder, generation: Generation, settings: Settings, progress: OnProgress
 ) -> tuple[str, Path | None]:
-    """Put lake and ledger of a generation where the settings look for them.
+    """Restore lake and ledger of a generation to their places in the settings.
 
     Ledger and secret come first: a command that opens the platform before the end finds nothing or is refused. An
-    interrupted restore goes on when it is called again.
+    interrupted restore continues when it is called again.
 
     Returns:
         Where they lie now; no ledger where that is a server's database.
 
     Raises:
-        PlatformError: something lies there already, or cannot; nothing was replaced.
+        PlatformError: something is there already, or cannot be there; nothing was replaced.
     """
     from platform_assets.ledger.connection import parse_url, sqlite_file  # SQLAlchemy, which listing does not need
 
@@ -428,7 +428,7 @@ def _restore_file(source: Path, target: Path) -> None:
 
 
 def rehearse(backup: BackupFolder, generation: Generation, settings: Settings, progress: OnProgress) -> Rehearsed:
-    """Restore a generation beside itself, open the platform on it, read every page of it, and remove it again."""
+    """Restore a generation to a temporary place, open the platform on it, read every page, and remove it."""
     from platform_assets.operations.audit import audit_installation  # which listing does not need
     from platform_assets.operations.opening import open_platform
 

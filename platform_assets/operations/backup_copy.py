@@ -1,7 +1,7 @@
-"""A copy of a lake, taken while others publish: what the newest release refers to first, the release itself last.
+"""Copy a lake while others publish: first what the newest release needs, the release itself last.
 
-Nothing that was published is ever changed, so a release that was resolved once can be copied at leisure, and a file
-that was copied well is never copied again: if it is damaged in the lake later, the copy keeps the good one.
+Published files never change, so a release can be copied slowly, and a good copy is never made again: if a file is
+damaged in the lake later, the copy keeps the good one.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def added_files(lake: Lake, now: Release, had: Release) -> Iterator[tuple[Locati
 
 
 def kept_files(lake: Lake, now: Release) -> Sizes:
-    """Return the data files that a release needs, and those of older releases that are kept whole.
+    """Return the data files of a release, and of older releases that are kept whole.
 
-    Files that an erasure took out are not among them. They may still exist: the horizon moves before they are deleted.
+    Files cut off by an erasure are not included. They may still exist: the horizon moves before they are deleted.
     """
     horizon = horizon_of(lake)
     first = release(lake, horizon.before)
@@ -56,7 +56,7 @@ def kept_files(lake: Lake, now: Release) -> Sizes:
 
 
 def naming_files(lake: Lake, now: Release, had: Release) -> Iterator[Location]:
-    """Yield what names the data files: manifests and logs."""
+    """Yield the files that name data files: manifests and logs."""
     for number, publication in published(lake, after=had.number):
         if number <= now.number:
             yield manifest_file(lake, publication)
@@ -70,7 +70,7 @@ def naming_files(lake: Lake, now: Release, had: Release) -> Iterator[Location]:
 
 
 def _log(path: Location, after: int, version: int) -> Iterator[Location]:
-    """Yield commits and checkpoints up to a version; the hint only where it does not point beyond."""
+    """Yield commits and checkpoints up to a version; the checkpoint hint only if it does not point beyond."""
     names = [name for name in (path / "_delta_log").names() if name[:20].isdigit()]
     new = [name for name in names if after < int(name[:20]) <= version]
     yield from (path / "_delta_log" / name for name in sorted(new, key=lambda name: (not name.endswith(".json"), name)))
@@ -79,7 +79,7 @@ def _log(path: Location, after: int, version: int) -> Iterator[Location]:
 
 
 def release_files(lake: Lake, now: Release, had: Release) -> Iterator[Location]:
-    """Yield what makes a reader see the releases after one: to be copied when all else is there."""
+    """Yield the files that show releases after one to readers; copy them last."""
     for number in range(had.number + 1, now.number + 1):
         adds = (action["add"] for action in commits.actions(lake.releases_path, number) if "add" in action)
         yield from (lake.releases_path / unquote(add["path"]) for add in adds)
@@ -87,9 +87,9 @@ def release_files(lake: Lake, now: Release, had: Release) -> Iterator[Location]:
 
 
 def forget_deleted(copy: Lake) -> int:
-    """Remove from a copy the data files that the lake deletes because no release that is kept whole shows them.
+    """Remove from a copy the data files that the lake deletes because no whole release shows them.
 
-    Whether it came to that does not matter: what an erasure took out may still lie there, if that was killed.
+    The lake may still have them, if an erasure was killed before deleting them.
     """
     if horizon_of(copy).before == 0:
         return 0
@@ -106,12 +106,12 @@ def forget_deleted(copy: Lake) -> int:
 
 @dataclass(frozen=True)
 class LakeCopied:
-    """What a backup copied.
+    """Result of a backup.
 
     Args:
-        before: that it showed; -1 where there was none.
-        files: copied; those that were there already are not among them.
-        gone: files that only older releases refer to and that were deleted before they could be copied.
+        before: release of the copy before; -1 without one.
+        files: copied files, without those that existed.
+        gone: files that only older releases need and that were deleted before they could be copied.
         damaged: files that differ from what was published, in a sentence each: in the lake, while the copy keeps the
             good file; or only in older releases, which were not copied.
     """
@@ -134,8 +134,8 @@ def copy_lake(lake: Lake, copy: Lake, progress: OnProgress) -> LakeCopied:
         copy: a folder of its own; empty, or an earlier copy of the same lake.
 
     Raises:
-        LakeError: nothing was published, or the copy is not one of this lake as it is now; nothing was written.
-        ErasedError: rows were erased while they were copied, or were, and their files still lie there.
+        LakeError: nothing was published, or the copy belongs to another lake; nothing was written.
+        ErasedError: rows were erased during the copy, or their files still exist.
         DamagedTableError: a file that the newest release needs, or what names it, is missing or damaged, and the copy
             has no good one.
     """
@@ -172,7 +172,7 @@ def copy_lake(lake: Lake, copy: Lake, progress: OnProgress) -> LakeCopied:
 
 
 def _drop_beyond(copy: Lake, had: Release) -> None:
-    """Remove commits that the copy's release does not show, left by work in the copy or by a crash."""
+    """Remove commits beyond the copy's release, left by work in the copy or by a crash."""
     logs = {copy.table_path(table): had.versions.get(table, -1) for table in copy.table_names()}
     for path, version in {**logs, copy.releases_path: had.number}.items():
         for name in (path / "_delta_log").names():
@@ -191,7 +191,7 @@ def _faults(copy: Lake) -> list[Fault]:
 
 @dataclass
 class _Copying:
-    """The files of one backup, one after the other."""
+    """Copies the files of a backup, one after the other."""
 
     lake: Lake
     target: Lake
@@ -204,7 +204,7 @@ class _Copying:
     gone: int = 0
 
     def copy(self, files: list[Location], progress: OnProgress) -> None:
-        """Copy what the copy lacks, and see that it is on disk."""
+        """Copy what the copy lacks, and force it to disk."""
         wanted = [file for file in files if not self._is_there(file)]
         of_table = Counter(_table_of(self.lake, file) for file in wanted)
         copied: Counter[str] = Counter()
@@ -218,7 +218,7 @@ class _Copying:
         sync({*self.done, *(file.parent for file in self.done)})
 
     def _is_there(self, file: Location) -> bool:
-        """Return whether the copy has a data file, which never changes; what names them is always copied."""
+        """Return whether the copy has a data file, which never changes; logs and manifests are always copied."""
         there = _place(self.lake, self.target, file).size()
         published = self.live.get(file, self.older.get(file))
         if file in self.names or there is None or there != published:

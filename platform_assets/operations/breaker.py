@@ -1,6 +1,6 @@
-"""Circuits by hand: opened, closed and overridden, with reason and signature in the chain of decisions.
+"""Open, close and override circuits by hand, with reason and author in the chain of decisions.
 
-And what a contract wants done when one opens: the publication that opened it is rolled back.
+Also roll back the publication that opened a circuit, if the contract wants that.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BREAKER = "circuit breaker"
 def freeze(platform: Platform, scope: str, author: Author) -> tuple[str, ...]:
     """Open the circuits of a scope until a person closes them, and return its tables.
 
-    Nothing is published in between: when this returns, what others were publishing is there or refused.
+    Nothing is published in between: when this returns, other publications are done or refused.
     """
     tables = tables_of(platform, scope)
     _decide(platform, "freeze", scope, author)
@@ -36,8 +36,8 @@ def freeze(platform: Platform, scope: str, author: Author) -> tuple[str, ...]:
 def close(platform: Platform, scope: str, author: Author) -> tuple[str, ...]:
     """Close the circuit of a table, or end the freeze of a domain or of all tables.
 
-    It also ends an override of the same scope. Verdicts from before count no more. What a domain's or all tables opened
-    by themselves stays open.
+    It also ends an override of the same scope. Earlier verdicts no longer count. Circuits that opened by themselves
+    stay open when a domain or all tables are closed.
     """
     tables, frozen = tables_of(platform, scope), _frozen(platform)
     states = circuits(platform, tables)
@@ -53,7 +53,7 @@ def close(platform: Platform, scope: str, author: Author) -> tuple[str, ...]:
 
 
 def override(platform: Platform, scope: str, until: datetime, author: Author) -> tuple[str, ...]:
-    """Let what open circuits of a scope stop be published until a time."""
+    """Let tables of a scope be published until a time, although their circuits are open."""
     tables = tables_of(platform, scope)
     if until <= datetime.now(UTC):
         raise PlatformError(
@@ -90,9 +90,9 @@ def tables_of(platform: Platform, scope: str) -> tuple[str, ...]:
 
 
 def roll_back_opened(platform: Platform, notice: Callable[[str], None]) -> None:
-    """Roll back the publications that opened circuits, where the contracts want that.
+    """Roll back the publications that opened circuits, if the contracts want that.
 
-    Every command that opens the platform calls it when it is done, and once before, for a process that died.
+    Every command that opens the platform calls it at its end, and once at its start, for a process that died.
     """
     note_clock(platform)
     names = [contract.name for contract in platform.catalogue if contract.circuit.rolls_back]
@@ -112,7 +112,7 @@ def roll_back_opened(platform: Platform, notice: Callable[[str], None]) -> None:
 def _rolled_back(
     platform: Platform, table: str, state: CircuitState, made: Collection[str], days: Collection[object]
 ) -> str:
-    """Roll publications back and say so."""
+    """Roll publications back and report it."""
     from platform_assets.operations.rollback import rollback  # which few commands need
 
     records = tuple(record for name in made if (record := platform.ledger.publication(name)))
@@ -127,7 +127,7 @@ def _rolled_back(
 
 
 def _frozen(platform: Platform) -> tuple[str, ...]:
-    """Return the scopes that people opened and did not close since."""
+    """Return the scopes that people opened and have not closed since."""
     frozen: dict[str, None] = {}
     for decision in platform.ledger.verdicts.decisions():
         if decision.kind == "freeze":

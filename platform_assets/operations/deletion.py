@@ -1,9 +1,9 @@
 """Deletion of what no release in the rollback window, pin or open stage needs.
 
 Candidates are found without a lock and deleted under the publish lock, a slice at a time. Other processes may publish
-in between; files referred to since are left out. A deleted file is never referred to again, because a publication looks
-for all of its files under the same lock before its first commit; and one that is going is not either, even if the lock
-was lost, because it is announced.
+in between; files that they refer to are left out. No commit refers to a deleted file, because a publication checks all
+of its files under the same lock before its first commit; nor to a file that is being deleted, even if the lock was
+lost, because deletion is announced.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ FILES_AT_ONCE = 500
 
 @dataclass(frozen=True)
 class Usage:
-    """What of a lake is needed, at one moment.
+    """Files of a lake that are needed at one moment.
 
     Args:
         now: that moment, UTC.
@@ -70,7 +70,7 @@ def usage(lake: Lake, window: timedelta, pins: Pins, now: datetime | None = None
     Args:
         window: how long a release stays after it was replaced.
         pins: releases that stay for longer.
-        now: the time, UTC; by default the earlier of what the clock says and what the file system does.
+        now: the time, UTC; by default the earlier of the machine's clock and the file system's.
     """
     # The folders first: work staged after the listing is in none of them.
     now = now or _now(lake)
@@ -103,7 +103,7 @@ def usage(lake: Lake, window: timedelta, pins: Pins, now: datetime | None = None
 
 
 def _now(lake: Lake) -> datetime:
-    """Return the earlier of two clocks: files are dated by the file system, maybe on another machine."""
+    """Return the earlier of two clocks: the file system may be on another machine and dates its files itself."""
     now = datetime.now(UTC)
     try:
         return min(now, lake.root.now())
@@ -125,7 +125,7 @@ def _use(
     pinned: Mapping[int, int],
     shown_by: Mapping[str, int],
 ) -> FileUsage:
-    """Fold a log once: a file is needed that was live at the first release that stays, or was added since."""
+    """Read a log once: a file is needed if it was live at the first kept release, or was added since."""
     added: set[str] = set()
     live: set[str] = set()
     needed: dict[str, int] = {}
@@ -199,7 +199,7 @@ def deletions_asked_for(
 
 
 def _staged_as(lake: Lake, publication: str) -> set[str]:
-    """Return the names under which the files of a publication were staged: a folder for each batch of each table."""
+    """Return the names of a publication's staging folders: one for each batch of each table."""
     if not manifest_file(lake, publication).exists():
         return {publication}
     contents = [content for change in manifest_of(lake, publication).tables for content in change.days.values()]
@@ -209,7 +209,7 @@ def _staged_as(lake: Lake, publication: str) -> set[str]:
 
 
 def delete(lake: Lake, usage: Usage, gone: Sequence[Deletion], pins: Pins) -> list[Deletion]:
-    """Delete files and folders. Killed at any moment, it leaves what the next one goes on with.
+    """Delete files and folders. If killed, the next deletion continues.
 
     Returns:
         What was deleted: less than asked for, if a publication has referred to some of it since.
@@ -264,7 +264,7 @@ def _kept_now(lake: Lake, kept: RetainedReleases, pins: Pins, cut: Cut) -> Retai
 
 
 def _protected_since(lake: Lake, usage: Usage, kept: RetainedReleases) -> dict[str, set[str]]:
-    """Return files that were referred to or pinned after the candidates were found."""
+    """Return files that became needed or pinned after the candidates were found."""
     protected: dict[str, set[str]] = {}
     for table in lake.table_names():
         path, head = lake.table_path(table), usage.heads.get(table, -1)
@@ -327,12 +327,12 @@ def _slices(gone: Sequence[Deletion]) -> Iterator[list[Deletion]]:
 
 
 def due_deletions(platform: Platform) -> tuple[Deletion, ...]:
-    """Return the unneeded files of now."""
+    """Return the files that are unneeded now."""
     return deletions(_usage(platform), _safe_age(platform))
 
 
 def delete_unneeded(platform: Platform, task: Task) -> tuple[Deletion, ...]:
-    """Delete unneeded files: of history, or of abandoned stages."""
+    """Delete unneeded files of old releases or of abandoned stages."""
     platform.settle()
     if task == "stages":
         forget_dead_holders(platform.lake)
@@ -342,12 +342,12 @@ def delete_unneeded(platform: Platform, task: Task) -> tuple[Deletion, ...]:
 
 
 def delete_before(platform: Platform, cut: Cut, tables: Collection[str]) -> tuple[Deletion, ...]:
-    """Delete what only releases before an erasure needed, even within the rollback window and in pinned releases.
+    """Delete files that only releases before an erasure needed, even within the rollback window and in pinned releases.
 
-    What was staged for the tables and left by a dead process goes, too, however young it is.
+    Staged files of dead processes for these tables are deleted too, however young they are.
 
     Args:
-        tables: whose rows were erased, and what is made from them.
+        tables: tables whose rows were erased, and tables computed from them.
     """
     platform.settle()
     forget_dead_holders(platform.lake)
@@ -371,7 +371,7 @@ def _usage(platform: Platform) -> Usage:
 
 
 def _cut(platform: Platform) -> Cut:
-    """Return where the newest erasure cut history, or has yet to, because it was killed."""
+    """Return where the newest erasure cut history, or still has to because it was killed."""
     cut, erased = horizon_of(platform.lake).cut, newest(platform)
     if erased is None or erased.release <= cut.before:
         return cut
@@ -379,7 +379,7 @@ def _cut(platform: Platform) -> Cut:
 
 
 def _pinned(platform: Platform) -> tuple[int, ...]:
-    """Return releases that stay because they are pinned, or because an open stage is based on them."""
+    """Return releases kept by pins or as the base of an open stage."""
     return (*pinned_releases(platform.ledger), *(stage.release for stage in open_stages(platform.lake)))
 
 

@@ -1,4 +1,4 @@
-"""Two engines that prove each other: tables admitted to Sail, and what differs between it and Spark."""
+"""Compare two engines: tables admitted to Sail, and differences between Sail and Spark."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from platform_assets.words import counted
 
 @dataclass(frozen=True)
 class EngineVerified:
-    """What came out.
+    """Result of the comparison.
 
     Args:
-        by_engine: the days as each engine made them, the quarantine's after the table's; none of an engine that was
-            not asked.
+        by_engine: days as each engine computed them, the quarantine's after the table's; none of an engine that was not
+            used.
     """
 
     table: str
@@ -51,7 +51,7 @@ class EngineVerified:
 
 
 def with_transform(platform: Platform, table: str) -> Contract:
-    """Return the contract of a table that an engine computes."""
+    """Return the contract of a table with a transform."""
     contract = platform.catalogue[table]
     if not contract.inputs:
         raise PlatformError(
@@ -73,9 +73,9 @@ def verify_engine(
     author: Author,
     progress: OnProgress = no_progress,
 ) -> EngineVerified:
-    """Compute days of a table on Spark and on Sail, and admit the table to Sail if all of them are as published.
+    """Compute days of a table on Spark and on Sail, and admit the table to Sail if all equal the published days.
 
-    What differs, or has something that was not shown to come out alike, stays with Spark until it is verified anew.
+    A table that differs, or uses an unproved expression, stays with Spark until it is verified again.
     """
     contract = with_transform(platform, table)
     platform.sync()
@@ -107,9 +107,9 @@ def verify_engine(
 
 
 def _drawn(platform: Platform, contract: Contract, draw: Draw) -> frozenset[date]:
-    """Draw from the days with rows, of which alone engines can make different things; from all if none has any.
+    """Sample days with rows, since engines can differ only there; any days if none has rows.
 
-    Besides, the newest day of which rows broke a rule: the two have to keep them alike.
+    Add the newest day with quarantined rows: both engines must quarantine the same.
     """
     snapshot = LakeSnapshot.now(platform)
     days = snapshot.days(contract.name)
@@ -119,7 +119,7 @@ def _drawn(platform: Platform, contract: Contract, draw: Draw) -> frozenset[date
 
 
 def why_refused(platform: Platform, spark: SparkOnDemand, contract: Contract) -> str:
-    """Return why Sail may not compute a table whatever its days have, as the end of a sentence; empty if it may."""
+    """Return why Sail may not compute a table, whatever its rows, as the end of a sentence; empty if it may."""
     source = platform.catalogue[contract.inputs[0].table] if contract.layer == "silver" else None
     query = UserCode(platform.catalogue.domain_of(contract.name)).query(contract)
     # Its literals, too: to Sail 'it''s' is "its". What Spark plans does not show that.
@@ -133,7 +133,7 @@ def why_refused(platform: Platform, spark: SparkOnDemand, contract: Contract) ->
 
 
 def _planned(platform: Platform, session: SparkSession, contract: Contract) -> list[DataFrame]:
-    """Describe what Sail would compute of the newest day: its rows, and what they are reconciled with."""
+    """Describe Sail's plan for the newest day: its rows, and what they are reconciled with."""
     snapshot = LakeSnapshot.now(platform)
     newest = sorted(snapshot.days(contract.name))[-1:] or [platform.calendar.first]
     with users_code(contract.name):
@@ -149,7 +149,7 @@ def _planned(platform: Platform, session: SparkSession, contract: Contract) -> l
 
 
 def _difference(by_engine: dict[str, tuple[TableVerified, ...]]) -> str:
-    """Return the first, as the end of a sentence; Sail's before Spark's, which would be another matter."""
+    """Return the first difference as the end of a sentence; Sail's comes before Spark's."""
     for engine in ("sail", "spark"):
         for table in by_engine[engine]:
             for day in table.of("different"):
@@ -163,12 +163,12 @@ ENGINES: tuple[EngineName, EngineName] = ("spark", "sail")
 
 @dataclass(frozen=True)
 class EnginesBeside(TableBeside):
-    """Days of a table as Spark makes them, and as Sail does.
+    """Days of a table as Spark and Sail compute them.
 
     Args:
-        differing: days with another digest, of the table or of the rows that broke its rules.
-        quarantines: of these, those of the rows that broke its rules.
-        was_admitted: whether the table is taken off for it.
+        differing: days with another digest, of the table or its quarantine.
+        quarantines: the differing days of its quarantine.
+        was_admitted: whether the table loses its admission.
     """
 
     differing: tuple[date, ...]
@@ -184,9 +184,9 @@ def compare_engines(
     most_examples: int,
     progress: OnProgress = no_progress,
 ) -> EnginesBeside:
-    """Compute days of a table on both engines from what is released now, and lay them beside each other.
+    """Compute days of a table on both engines from the current release, and compare them.
 
-    A table that comes out otherwise is no longer computed by Sail.
+    A table that differs is no longer computed by Sail.
     """
     contract = with_transform(platform, table)
     snapshot = LakeSnapshot.now(platform)

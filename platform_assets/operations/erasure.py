@@ -1,6 +1,6 @@
-"""Erasing: one publication without a person's rows, then what is made from them anew, then the end of all older files.
+"""Erase rows: publish tables without a person's rows, recompute what depends on them, then delete all older files.
 
-Whatever ends the process, the rows are in all tables or in none that has their key, and calling it again goes on.
+If the process ends, the rows are in all tables or in none with their key; calling it again continues.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def is_remembered(platform: Platform, where: Reach, secret: bytes) -> bool:
 
 
 def is_remembered_everywhere(platform: Platform, where: Reach, secret: bytes) -> bool:
-    """Return whether no raw table of some takes rows of a key: one that was named later, or is new, may not know it."""
+    """Return whether all given raw tables drop rows of a key; a table named later or declared since may not know it."""
     hashes = {place.table: place.hashes(secret) for place in where.places}
     return all(
         hashes[contract.name] in [erasure.key for erasure in standing(platform, contract.name)]
@@ -84,7 +84,7 @@ def is_remembered_everywhere(platform: Platform, where: Reach, secret: bytes) ->
 
 
 def lift(platform: Platform, request: Request, author: Author) -> int:
-    """Have rows of an erased key taken again when they are delivered; what was erased does not come back by itself.
+    """Let rows of an erased key be ingested again when delivered; erased rows do not return by themselves.
 
     Returns:
         The release that says so.
@@ -108,7 +108,7 @@ def lift(platform: Platform, request: Request, author: Author) -> int:
 
 
 def lift_unreadable(platform: Platform, table: str, author: Author) -> int:
-    """Lift all erasures of a raw table under a lost secret: their keys cannot be recognised any more.
+    """Lift all erasures of a raw table under a lost secret, because their keys can no longer be recognized.
 
     Returns:
         The release that says so.
@@ -135,16 +135,16 @@ def _publish_lifted(platform: Platform, author: Author, lifted: Sequence[Erasure
 
 @dataclass(frozen=True)
 class Erased:
-    """What an erasure does, or would do.
+    """Result of an erasure, done or planned.
 
     Args:
-        namesakes: tables with the same fields that get their rows from elsewhere, and were not.
-        pins: pinned releases that cannot stay, all of before.
-        remembered: the key had been erased before, and this goes on with it.
-        release: that shows none of the rows; None where nothing was published.
-        not_refreshed: days that could not be, by table, and why: what they add up still has the rows in it.
-        cut: the release before which nothing can be read any more.
-        left: rows that still lie in files, by table: of stages that a process is at work on.
+        namesakes: tables with the same fields but other sources, which were not searched.
+        pins: pinned releases that cannot stay.
+        remembered: whether the key had been erased before, so that this continues it.
+        release: release without the rows; None if nothing was published.
+        not_refreshed: days that could not be recomputed, by table, and why: their sums still include the rows.
+        cut: release before which nothing can be read any more.
+        left: rows still in files, by table: of stages that a process is working on.
     """
 
     tables: tuple[str, ...]
@@ -164,12 +164,12 @@ class Erased:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether nothing in this installation holds the rows any more, nor counts them."""
+        """Return whether nothing in this installation holds the rows or counts them any more."""
         return not self.left and not self.not_refreshed
 
 
 def planned_erasure(platform: Platform, request: Request, progress: OnProgress = no_progress) -> Erased:
-    """Return what an erasure would do; nothing is changed."""
+    """Return what an erasure would do, without changing anything."""
     platform.settle()
     where = reach(platform.catalogue, request.table, request.key, request.also)
     _refuse_stages(platform)
@@ -181,11 +181,11 @@ def planned_erasure(platform: Platform, request: Request, progress: OnProgress =
 def erase(
     platform: Platform, spark: SparkOnDemand, request: Request, author: Author, progress: OnProgress = no_progress
 ) -> Erased:
-    """Take all rows of a key out of this installation, and keep them out.
+    """Remove all rows of a key from this installation, and keep them out.
 
-    One publication leaves every table that has the key without such rows, and remembers the key by hashes: what is
-    delivered with it later is dropped. Then history is cut there and its files are deleted, stale days are computed
-    anew as a schedule would, and history is cut once more, behind these. Called again, it goes on where it was ended.
+    One publication removes such rows from every table with the key, and remembers the key by hashes: later deliveries
+    of it are dropped. Then history is cut there and its files are deleted, stale days are recomputed as on a schedule,
+    and history is cut once more after these. Called again, it continues where it ended.
 
     Raises:
         PlatformError: there is nothing to erase, a stage is open, or a file holds other rows than were published;
@@ -239,9 +239,9 @@ def _refuse_stages(platform: Platform) -> None:
 def without_rows(
     spark: SparkSession, snapshot: LakeSnapshot, place: Place, hits: Hits, publication: str, secret: bytes
 ) -> tuple[TableChange, Erasure]:
-    """Stage the days of a table that hold rows of a key without these.
+    """Stage the days of a table that hold rows of a key without these rows.
 
-    Counts the remaining rows again from the files: together with the removed rows they must equal what was published.
+    Counts the remaining rows again from the files: together with the removed rows they must equal the published number.
     """
     from pyspark.sql.types import StructType
 
@@ -305,7 +305,7 @@ def _stage_the_rest(
     secret: bytes,
     part_bytes: int,
 ) -> RawProfile:
-    """Stage what stays of some files; the profile of what does not."""
+    """Stage the remaining rows of some files; return the profile of the removed ones."""
     from platform_assets.spark.compare.profiles import RawProfile, by_columns, profile, profile_raw
     from platform_assets.spark.raw.dead_letters import is_erased
     from platform_assets.spark.tables.reading import read_files
@@ -328,9 +328,9 @@ def _stage_the_rest(
 
 
 def _figures(record: DayRecord, out: RawProfile, day: date) -> dict[str, int]:
-    """Return the counts of a day without what was taken out of it; of a computed day as they were, until it is anew.
+    """Return the counts of a day without the removed rows; those of a computed day stay until it is recomputed.
 
-    But from how many rows it fell: what of these may never come back is not known.
+    Without the number from which its rows fell: how many of these may never come back is unknown.
     """
     less = {"tombstones": out.tombstones, "withdrawals": out.withdrawals, AHEAD: out.ahead, LAG: out.lags}
     return {
@@ -350,7 +350,7 @@ def _nothing_taken(platform: Platform, where: Reach) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Work:
-    """An erasure at work."""
+    """A running erasure."""
 
     platform: Platform
     spark: SparkOnDemand
@@ -360,7 +360,7 @@ class _Work:
     progress: OnProgress
 
     def taken_out(self) -> Erased:
-        """Publish all tables without the rows, on exactly what was searched."""
+        """Publish all tables without the rows, based on exactly the searched state."""
         for turn in range(_TURNS):
             self.platform.settle()
             _refuse_stages(self.platform)
@@ -400,7 +400,7 @@ class _Work:
                 )
 
     def refreshed(self, done: Erased) -> Erased:
-        """Compute what is stale, as a schedule would, but take no file; report what could not be computed."""
+        """Recompute stale days as on a schedule, but ingest no file; report days that could not be recomputed."""
         from platform_assets.engine.refresh import refresh  # and Spark, without which a dry run answers at once
 
         stood = self.platform.ledger.holds()
@@ -423,7 +423,7 @@ class _Work:
         )
 
     def _counting(self) -> dict[str, Collection[date]]:
-        """Return days of the tables that are made from those with the key which its rows reach, by table."""
+        """Return days computed from the rows in tables without the key, by table."""
         keys = {place.table: place.hashes(self.secret) for place in self.where.places}
         erased: defaultdict[str, set[date]] = defaultdict(set)
         for _, erasures in made(self.platform):
@@ -434,7 +434,7 @@ class _Work:
         return {table: reached.get(table, frozenset()) for table in self.where.derived}
 
     def cut(self, done: Erased) -> Erased:
-        """Let nothing be read that was shown before, and delete its files."""
+        """Make everything before unreadable, and delete its files."""
         erased = newest(self.platform)
         assert erased is not None
         was_cut = horizon_of(self.platform.lake).cut.before
@@ -452,7 +452,7 @@ class _Work:
 
 
 def _held(platform: Platform, table: str) -> dict[date, str]:
-    """Return days that stay as before the erasure, since a gate or a person refused what they would become."""
+    """Return days that stay as before the erasure because a gate or a person refused their new content."""
     erased = newest(platform)
     assert erased is not None
     holds = {hold.day: f"held: {hold.reason}" for hold in platform.ledger.holds(table)}

@@ -1,4 +1,4 @@
-"""Where rows of a key can be, by the contracts; where they are; and what an erasure cannot reach."""
+"""Find rows of a key: where they can be by the contracts, where they are, and what an erasure cannot reach."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Request:
     """A request to erase a key.
 
     Args:
-        also: other tables, each with the field that has the same value there.
+        also: other tables, each with the field that has the same value.
     """
 
     table: str
@@ -74,10 +74,10 @@ class Place:
     """A table that can hold rows of a key.
 
     Args:
-        types: of the fields of the key there, by field.
-        values: of the key, canonical texts by field.
-        is_payload: its rows were set aside, and kept as a text each.
-        written: how files have them.
+        types: types of the key's fields there, by field.
+        values: canonical texts of the key, by field.
+        is_payload: whether its rows were set aside, and are kept as one text each.
+        written: how files write the fields.
     """
 
     table: str
@@ -87,23 +87,23 @@ class Place:
     written: Written = BY_NAME
 
     def hashes(self, secret: bytes) -> dict[str, str]:
-        """Return the hashes of the key's fields, which are stored in its place."""
+        """Return the hashes of the key's fields, which are stored instead of values."""
         return {field: hash_of(secret, field, text) for field, text in self.values.items()}
 
     def keys(self, secret: bytes) -> ErasedKeys:
-        """Return what recognises the rows of the key."""
+        """Return the values that identify rows of the key."""
         return ErasedKeys(secret, [self.hashes(secret)], self.types, self.written)
 
 
 @dataclass(frozen=True)
 class Reach:
-    """All that an erasure looks at.
+    """Scope of an erasure.
 
     Args:
-        places: tables that can hold the key, inputs first, each followed by where its rows are set aside.
-        raw: those of them that take deliveries.
-        derived: every table that is made from one of them, whether it has the key or not.
-        namesakes: tables that have the fields, too, and get their rows from elsewhere; they are not looked at.
+        places: tables that can hold the key, inputs first, each followed by its tables of rows set aside.
+        raw: raw tables among them.
+        derived: every table computed from one of them, with or without the key.
+        namesakes: tables with the same fields but other sources; they are not searched.
     """
 
     places: tuple[Place, ...]
@@ -113,10 +113,10 @@ class Reach:
 
 
 def reach(catalogue: Catalogue, table: str, key: Fields, also: Collection[tuple[str, str]] = ()) -> Reach:
-    """Return where the rows of a key can lie.
+    """Return where rows of the key can be.
 
-    These are the tables that the named one is made from and that have all fields of the key, and the tables that are
-    made from those and have them; and where rows of all of these are set aside.
+    These are the tables upstream and downstream of the named one that have all fields of the key, and their tables of
+    rows set aside.
     """
     if also and len(key) > 1:
         raise PlatformError(
@@ -173,7 +173,7 @@ def refuse_named_value(where: Reach, request: Request, author: Author) -> None:
 
 
 def _plain(text: str) -> str:
-    """Return what ways to write a text have in common: capital letters, accents that are signs of their own."""
+    """Return a text in a form common to its spellings, without capitals and separate accents."""
     return normalize("NFKC", text).casefold()
 
 
@@ -208,7 +208,7 @@ def _require(catalogue: Catalogue, contract: Contract, key: Fields) -> None:
 
 
 def _value(contract: Contract, field: str, text: str) -> str:
-    """Return the canonical text of a field's value; the value itself is in no message."""
+    """Return the canonical text of a field's value; no message contains the value."""
     type_ = contract.column(field).type
     if type_ not in KEY_TYPES:
         raise PlatformError(
@@ -251,7 +251,7 @@ def _places(catalogue: Catalogue, contract: Contract, key: Fields) -> list[Place
 
 
 def _aside(table: str, source: Contract, key: Fields) -> Place:
-    """Return where rows of a raw table are kept as they were delivered."""
+    """Return the tables that keep rows of a raw table as delivered."""
     types = {field: source.column(field).type for field in key}
     values = {field: _value(source, field, text) for field, text in key.items()}
     return Place(table, types, values, is_payload=True, written=written(source))
@@ -262,12 +262,12 @@ class Unreached:
     """Copies that stay.
 
     Args:
-        landing: files below the landing root that brought such rows and still lie there.
-        bounds: files whose statistics in logs and manifests, which stay for ever, have the value as the smallest or
-            the greatest of a column, by table.
+        landing: files below the landing root that brought such rows and are still there.
+        bounds: number of files whose statistics in logs and manifests, which are kept for ever, have the value as
+            minimum or maximum of a column, by table.
         undeclared: tables of the lake with such columns that no domain declares.
-        plans: whose stored files name the value among their keys.
-        scopes: publications whose manifests, which stay for ever, say that they computed only rows of the value.
+        plans: plans whose stored files have the value among their keys.
+        scopes: publications whose manifests, kept for ever, say that they computed only rows of the value.
     """
 
     landing: tuple[str, ...] = ()
@@ -278,7 +278,7 @@ class Unreached:
 
 
 def unreached(platform: Platform, where: Reach, secret: bytes) -> Unreached:
-    """Return what stays of a key, as far as the installation knows."""
+    """Return the copies of a key that stay, as far as the installation knows."""
     keys = {place.table: place.hashes(secret) for place in where.places}
     brought: set[str] = set()
     for _, erasures in made(platform):
@@ -317,7 +317,7 @@ def _scoped(lake: Lake, places: Collection[Place]) -> Iterator[str]:
 
 
 def is_among(keys: Mapping[str, Collection[str]], places: Collection[Place]) -> bool:
-    """Return whether one of the values of some fields equals that of a key, in any spelling."""
+    """Return whether some fields' values equal those of a key, in any spelling."""
     return any(
         canonical(text, place.types[field]) == value
         for place in places
@@ -337,7 +337,7 @@ def _undeclared(platform: Platform, where: Reach) -> tuple[str, ...]:
 
 
 def _bounded(lake: Lake, place: Place) -> int:
-    """Return how many files of a table ever had a value of the key as a bound."""
+    """Return how many files of a table ever had a value of the key as minimum or maximum."""
     path = lake.table_path(place.table)
     actions = (action for at in range(commits.head_version(path) + 1) for action in commits.actions(path, at))
     return sum(
@@ -354,7 +354,7 @@ def _bounded(lake: Lake, place: Place) -> int:
 
 
 def is_told_by(bound: str, value: str, *, is_payload: bool = False) -> bool:
-    """Return whether a bound is a value, or Delta's cut of a long one; of kept rows, whether the value is in it."""
+    """Return whether a bound is a value or Delta's prefix of it; in rows kept as text, whether it contains it."""
     is_cut = len(value) > _BOUND and bound[:_BOUND] == value[:_BOUND]
     return bound == value or is_cut or (is_payload and value in bound)
 
@@ -367,11 +367,11 @@ Hits = Mapping[date, Mapping[str, int]]
 
 @dataclass(frozen=True)
 class Found:
-    """Where rows of a key lie.
+    """Rows of a key that were found.
 
     Args:
-        live: in files that readers see, by table; only tables with rows.
-        older: in files that only older releases show, or that a dead process left behind: rows by table.
+        live: rows in files that readers see, by table; only tables with rows.
+        older: rows in files that only older releases show, or that a dead process left, by table.
     """
 
     live: Mapping[str, Hits] = field(default_factory=dict)
@@ -379,7 +379,7 @@ class Found:
 
     @property
     def rows(self) -> dict[str, dict[date, int]]:
-        """Return how many rows readers see, by table and day."""
+        """Return how many of the rows readers see, by table and day."""
         return {
             table: {day: sum(files.values()) for day, files in sorted(hits.items())}
             for table, hits in self.live.items()
@@ -390,7 +390,7 @@ class Found:
 
 
 def search(snapshot: LakeSnapshot, places: Collection[Place], secret: bytes, progress: OnProgress) -> Found:
-    """Look into every file of some tables, whether a release shows it or not."""
+    """Search every file of some tables, whether a release shows it or not."""
     lake = snapshot.platform.lake
     live: dict[str, dict[date, dict[str, int]]] = {}
     older: dict[str, int] = {}

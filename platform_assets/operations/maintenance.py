@@ -62,7 +62,7 @@ class ToCompact:
     """A day with too many small files.
 
     Args:
-        small: the files that become one, paths from the table's folder.
+        small: files to merge, as paths from the table's folder.
     """
 
     table: str
@@ -73,19 +73,19 @@ class ToCompact:
 
     @property
     def bytes(self) -> int:
-        """Return the bytes of the files that become one."""
+        """Return the bytes of the files to merge."""
         return sum(file.size for file in self.files if file.path in self.small)
 
 
 @dataclass(frozen=True)
 class Maintenance:
-    """What maintenance does, would do, or did.
+    """Maintenance that is due, or was done.
 
     Args:
-        busy: days that were not compacted because another process works on them, by table, and who.
-        differing: days that were not compacted because their files hold other rows than were published, by table.
-        checkpoints: version of every log that is summed up, by table.
-        deletions: files and folders, of stages that were left behind and of history.
+        busy: days that were not compacted because another process works on them, by table, and which.
+        differing: days that were not compacted because their files hold other rows than published, by table.
+        checkpoints: version of every log that gets a checkpoint, by table.
+        deletions: files and folders of abandoned stages and old releases.
     """
 
     compaction: tuple[ToCompact, ...] = ()
@@ -157,10 +157,10 @@ def _kinds_in(file: Location) -> set[str]:
 def compact(
     platform: Platform, spark: SparkOnDemand, author: Author, progress: OnProgress = no_progress
 ) -> Maintenance:
-    """Make one file of the small files of every day that has too many.
+    """Merge the small files of every day that has too many.
 
-    Digest, fingerprint and figures stay. The digest is computed again from the new files before publication. Days
-    replaced by another process in between are left for the next time, like tables that are being ingested into.
+    Digest, fingerprint and figures stay. The digest is computed again from the new files before publication. Days that
+    another process replaces meanwhile are left for the next time, like tables during ingestion.
     """
     platform.settle()
     with meanwhile(progress, "looking for small files"):
@@ -193,7 +193,7 @@ def compact(
 
 
 def _ingested_with(platform: Platform, table: str) -> list[str]:
-    """Return the raw table whose ingest appends to a table: itself, or what it refused or found to be late."""
+    """Return the raw table whose ingestion appends to a table: itself, or the one of refused or late rows."""
     layer, _, name = table.partition(".")
     raw = f"raw.{name}"
     return [raw] if layer in DELIVERED and raw in platform.catalogue.names else []
@@ -255,7 +255,7 @@ def _publish(snapshot: LakeSnapshot, publication: str, change: TableChange, auth
 
 
 def sum_up(platform: Platform) -> dict[str, int]:
-    """Write checkpoints where enough was committed since the last; the version of each, by table."""
+    """Write due checkpoints; return the version of each, by table."""
     done: dict[str, int] = {}
     with publish_lock(platform.lake) as still_held:
         finish_pending(platform.lake, still_held)
@@ -287,7 +287,7 @@ def maintain(
     author: Author,
     progress: OnProgress = no_progress,
 ) -> Maintenance:
-    """Do one task. If killed at any moment, the next run goes on."""
+    """Do one task. If killed at any moment, the next run continues."""
     match task:
         case "compaction":
             return compact(platform, spark, author, progress)

@@ -1,4 +1,4 @@
-"""Figures of a platform for Prometheus: a page for scrapes, a textfile for cron; counts and times, never values."""
+"""Metrics of a platform for Prometheus: a page for scrapes, a textfile for cron; counts and times, never values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PREFIX = "platform_assets_"
 
 
 def platform_metrics(platform: Platform) -> Iterator[Metric]:
-    """Yield all metrics, of one moment, without Spark. Labels are tables, gates and targets, which are declared."""
+    """Yield all metrics, of one moment, without Spark. Labels are declared tables, gates and targets."""
     known, newest, states = look(platform, with_metrics=False), platform.ledger.newest(), circuits(platform)
     names, release = platform.catalogue.names, newest.release if newest else -1
     yield _gauge("build_info", "Version of the platform.", ["version"], {(platform_version(),): 1})
@@ -85,7 +85,7 @@ def _by_table(name: str, text: str, values: Mapping[str, float]) -> GaugeMetricF
 
 
 def _gauge(name: str, text: str, labels: Sequence[str], values: Mapping[Any, float]) -> GaugeMetricFamily:
-    """Return a gauge with values by the values of its labels."""
+    """Return a gauge with values by label values."""
     metric = GaugeMetricFamily(f"{_PREFIX}{name}", text, labels=labels)
     for of, value in sorted(values.items()):
         metric.add_metric(of, value)
@@ -97,7 +97,7 @@ def _seconds(day: date) -> float:
 
 
 class _Found(Collector):
-    """Give metrics that were read before, so that an error is raised where they are read."""
+    """Serve metrics that were read before, so that errors are raised while reading."""
 
     def __init__(self, metrics: Iterable[Metric]) -> None:
         self._metrics = tuple(metrics)
@@ -107,7 +107,7 @@ class _Found(Collector):
 
 
 def write_metrics(platform: Platform, file: Path) -> None:
-    """Write the metrics as a textfile, at once or not at all, for every user who may enter its folder.
+    """Write the metrics as a textfile, at once or not at all, readable for every user who may enter its folder.
 
     Raises:
         PlatformError: the file cannot be written.
@@ -123,7 +123,7 @@ def write_metrics(platform: Platform, file: Path) -> None:
 
 @dataclass
 class MetricsPage:
-    """Keep the page of a platform for a few seconds: several scrapes cost one look."""
+    """Cache the metrics page for a few seconds: several scrapes cost one look."""
 
     settings: Settings
     _lock: threading.Lock = field(default_factory=threading.Lock)

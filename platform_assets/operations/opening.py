@@ -1,4 +1,4 @@
-"""A platform opened for work: its contracts, its lake and its ledger, checked against each other."""
+"""Open a platform for work: its contracts, lake and ledger, checked against each other."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _log = getLogger(__name__)
 
 @contextmanager
 def open_platform(settings: Settings, notice: Callable[[str], None] = _log.warning) -> Iterator[Platform]:
-    """Open the platform ready for work: the ledger migrated and brought in line with the lake.
+    """Open the platform for work: migrate the ledger and index what it lacks from the lake.
 
     Args:
-        notice: called with a sentence for each thing that was mended because the ledger was behind the lake.
+        notice: called with a sentence for each repair made because the ledger was behind the lake.
 
     Raises:
-        OtherHistoryError: the ledger knows what the lake does not have; nothing was written.
+        OtherHistoryError: the ledger has releases that the lake lacks; nothing was written.
     """
     catalogue = load_catalogue(settings)
     lake = lake_to_write(settings)
@@ -64,7 +64,7 @@ def open_platform(settings: Settings, notice: Callable[[str], None] = _log.warni
 def open_platform_to_look(
     settings: Settings, notice: Callable[[str], None] = _log.warning, limit: Callable[[str], None] = _log.warning
 ) -> Iterator[Platform]:
-    """Open the platform only to look: as `open_platform`, or as it is where the ledger cannot be written."""
+    """Open the platform for reading: like `open_platform`, but without changes if the ledger cannot be written."""
     opened = ExitStack()
     try:
         platform = opened.enter_context(open_platform(settings, notice))
@@ -79,11 +79,11 @@ def open_platform_to_look(
 
 @dataclass(frozen=True)
 class OpenFolder:
-    """A folder into which more people may look than the settings say.
+    """A folder that is open to more people than the settings say.
 
     Args:
-        given: what its mode gives beyond, as bits.
-        close: the command that takes it back.
+        given: the excess bits of its mode.
+        close: command that removes them.
     """
 
     folder: Path
@@ -92,10 +92,10 @@ class OpenFolder:
 
 
 def make_folders(settings: Settings) -> None:
-    """Make the state folder and, in a lake that others may read, the folders that are not for them.
+    """Make the state folder and, in a lake that others may read, the folders that are closed to them.
 
-    A lake of its own mode may have been copied or restored: folders that are not for readers are closed where they are
-    open. A failure shows when something is written there, and in `open_folders`.
+    A lake may have been copied or restored with other modes: folders that are not for readers are closed. A failure
+    shows when something is written there, and in `open_folders`.
     """
     settings.make_state()
     lake = folder_of(settings.lake)
@@ -111,7 +111,7 @@ def make_folders(settings: Settings) -> None:
 
 
 def open_folders(settings: Settings) -> Iterator[OpenFolder]:
-    """Yield folders that are there and give more than the settings say, those above others first."""
+    """Yield existing folders that are open to more people than the settings say, parents first."""
     access, lake = settings.access, folder_of(settings.lake)
     # One that is not in use yet is closed when it is.
     wanted = [] if is_unused(settings.state, folder_of(settings.landing)) else [(settings.state, access.state)]
@@ -124,7 +124,7 @@ def open_folders(settings: Settings) -> Iterator[OpenFolder]:
 
 
 def _taken(given: int) -> str:
-    """Return what takes bits back from group and others, as `chmod` takes it."""
+    """Return the argument of `chmod` that removes bits from group and others."""
     names = {"g": given >> 3 & 7, "o": given & 7}
     return ",".join(
         f"{who}-{''.join(letter for bit, letter in ((4, 'r'), (2, 'w'), (1, 'x')) if bits & bit)}"
@@ -140,11 +140,11 @@ _MEANWHILE = timedelta(minutes=1)
 def caught_up(ledger: Ledger, synced: SyncResult) -> tuple[str, ...]:
     """Say what the ledger lacked, and which days are held again.
 
-    The index comes back from the manifests, and with it what keeps the days that were rolled back. Other holds and
-    people's decisions are in the ledger alone.
+    The index comes back from the manifests, and with it the holds of rollbacks. Other holds and people's decisions are
+    in the ledger alone.
 
-    A single publication is what a process leaves that died before it could index it; a ledger without any, or without
-    several, is a new one or was restored from a backup.
+    A process that died before indexing leaves a single publication; a ledger that lacks several, or has none, is new or
+    was restored from a backup.
 
     Returns:
         What a person should know, one sentence each; nothing where the ledger lacked nothing but the index of it.
@@ -188,8 +188,8 @@ class Recovered:
 
     Args:
         release: the newest afterwards; -1 if nothing was ever published.
-        done: in the lake, one sentence each.
-        mended: what else a person should know, one sentence each.
+        done: repairs of the lake, one sentence each.
+        mended: other remarks for a person, one sentence each.
     """
 
     release: int
@@ -199,10 +199,10 @@ class Recovered:
 
 
 def recover_installation(settings: Settings, undo: Author | None = None) -> Recovered:
-    """Finish what killed processes began, in the lake and then in the ledger; repeating it is harmless.
+    """Finish what killed processes began, in the lake and then in the ledger; idempotent.
 
     Args:
-        undo: on whose behalf tables are put back to what the newest release shows, instead of finishing what was begun.
+        undo: author of the decision to return tables to the newest release, instead of finishing what was begun.
     """
     with Ledger.open(settings.ledger_url.get_secret_value()) as ledger:
         platform = Platform(settings, load_catalogue(settings), lake_to_write(settings), ledger)

@@ -1,4 +1,4 @@
-"""Delivers messages that are due, each at least once: where to, signed, and what people do with the others."""
+"""Deliver due messages, each at least once: addresses, signatures, and what people do with the others."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _SHORTEST = 4
 
 @dataclass(frozen=True)
 class Address:
-    """Where messages to a target go.
+    """Address of a target.
 
     Args:
-        target: an exposure's name, `announcements`, that of a route, or `openlineage`.
-        variable: that names the address.
-        url: which is a secret; None where nothing can be sent, or another library knows where to.
+        target: an exposure's name, `announcements`, a route's name, or `openlineage`.
+        variable: variable that holds the address.
+        url: the secret address; None if nothing can be sent, or another library has it.
         problem: why nothing can be sent; empty otherwise.
     """
 
@@ -84,7 +84,7 @@ def _send(platform: Platform, to: Address, message: Message) -> None:
     """Send one message.
 
     Raises:
-        WebhookError: it was not received.
+        WebhookError: the message was not received.
     """
     if to.target == OPENLINEAGE:
         from platform_assets.operations.lineage.openlineage import emit  # and its client, which nothing else needs
@@ -102,11 +102,11 @@ def _send(platform: Platform, to: Address, message: Message) -> None:
 
 @dataclass
 class Delivery:
-    """What became of the messages that were due.
+    """Result of delivering due messages.
 
     Args:
-        failed: messages that were not taken, each with its reason as `problem`; tried again later, or given up.
-        no_address: why nothing can be sent, by target for which something waits: its messages use up no try.
+        failed: messages that were not accepted, each with its reason as `problem`; tried again later, or given up.
+        no_address: why nothing can be sent, by target with waiting messages: these use up no try.
     """
 
     delivered: list[Message] = field(default_factory=list)
@@ -117,11 +117,11 @@ class Delivery:
 def deliver(platform: Platform, for_s: float | None = None, progress: OnProgress = no_progress) -> Delivery:
     """Send due messages, oldest first, and record the outcome of each.
 
-    Lineage events come last. A target that cannot be reached is left alone until the next time: to wait for it again
-    and again would keep messages for others. One that answers is asked on.
+    Lineage events come last. An unreachable target is skipped until the next time, because waiting for it would delay
+    others. A target that answers is tried for each message.
 
     Args:
-        for_s: after which nothing more is begun; None sends all that is due when it begins.
+        for_s: seconds after which nothing more is begun; None sends everything that is due at the start.
     """
     outbox, began, stop = platform.ledger.outbox, _now(), None if for_s is None else time.monotonic() + for_s
     known = addresses(platform.catalogue, platform.settings)
@@ -171,10 +171,10 @@ def _now() -> datetime:
 
 
 def retry(platform: Platform, key: str | None) -> tuple[Message, ...]:
-    """Have a message tried anew, from the first try, also one that was delivered: its receiver may have lost it.
+    """Give a message all its tries again, also a delivered one: its receiver may have lost it.
 
     Args:
-        key: its beginning; None means all that were given up.
+        key: its beginning; None means all given-up messages.
     """
     outbox = platform.ledger.outbox
     messages: Sequence[Message] = outbox.messages(["given up"]) if key is None else [_named(platform, key)]
@@ -189,7 +189,7 @@ def retry(platform: Platform, key: str | None) -> tuple[Message, ...]:
 
 
 def drop(platform: Platform, key: str, author: Author) -> Message:
-    """Decide that a message is sent no more."""
+    """Drop a message: it is never sent again."""
     message = _named(platform, key)
     decision = MessageDecision(
         "drop",

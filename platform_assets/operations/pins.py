@@ -1,7 +1,7 @@
 """Pins: releases that people keep readable, so that maintenance does not delete their files.
 
-A pin is a decision in the ledger and names the publication, not the number: after a restore from a backup, a number
-may belong to another release, which was not pinned.
+A pin is a decision in the ledger and names the publication, not the number: after a restore, a number may belong to
+another release, which was not pinned.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FileCheck:
-    """Looks at the files of a lake, each version of a table once."""
+    """Check the files of a lake, each version of a table once."""
 
     lake: Lake
     _seen: dict[tuple[str, int], Files | str] = field(default_factory=dict)
@@ -64,10 +64,10 @@ class FileCheck:
 
 @dataclass(frozen=True)
 class Pin:
-    """A release that stays readable.
+    """A pinned release, which stays readable.
 
     Args:
-        name: by which it can be read, too; empty without one.
+        name: further name for reading it; empty without one.
     """
 
     release: int
@@ -81,7 +81,7 @@ class Pin:
 def pinned_releases(ledger: Ledger, *, as_far_as_readable: bool = False) -> dict[int, Pin]:
     """Return the pin of every pinned release, by number, oldest release first.
 
-    Deletion asks under the publish lock, under which releases are pinned.
+    Deletion asks under the publish lock, which pinning takes too.
 
     Args:
         as_far_as_readable: whether to skip damaged decisions; for display only.
@@ -134,7 +134,7 @@ def pin(platform: Platform, number: int, author: Author, name: str | None = None
 
 
 def unpin(platform: Platform, number: int, author: Author) -> Pin:
-    """Let maintenance have a release again."""
+    """Remove a pin, so that maintenance may delete the release's files."""
     pins = pinned_releases(platform.ledger)
     if number not in pins:
         todo = f"Name one that is: {', '.join(map(str, pins))}." if pins else "There is nothing to do: none is pinned."
@@ -144,13 +144,13 @@ def unpin(platform: Platform, number: int, author: Author) -> Pin:
 
 
 def described(pinned: Pin) -> str:
-    """Return a pin in half a sentence."""
+    """Describe a pin in half a sentence."""
     named = f" as {pinned.name!r}" if pinned.name else ""
     return f"pinned{named} by {pinned.who} since {pinned.created_at:%Y-%m-%d %H:%M} UTC: {pinned.reason}"
 
 
 def release_number(ledger: Ledger, which: str) -> int:
-    """Return the number of a release that a person names: by number, by the name of its pin, or by its publication."""
+    """Return the number of a release named by number, pin, or publication."""
     if which.strip().isdecimal():
         return int(which)
     indexed = ledger.indexed()

@@ -1,4 +1,4 @@
-"""What became of backfills: `<lake>/_plans/<name>.json`, replaced whole after every step of one."""
+"""Records of backfills: `<lake>/_plans/<name>.json`, replaced whole after every step."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class RecordError(PlatformError):
 
 
 class Event(BaseModel):
-    """One thing that happened.
+    """An event of a backfill.
 
     Args:
         at: UTC.
-        who: did it; empty for the platform itself.
+        who: its author; empty for the platform itself.
         kind: event name for `notify` in a plan; empty for events that cannot be subscribed to.
     """
 
@@ -48,26 +48,26 @@ class Event(BaseModel):
 
 
 class BackfillRecord(BaseModel):
-    """What became of a backfill so far.
+    """Record of a backfill.
 
     Args:
-        hash: of the applied plan.
+        hash: hash of the applied plan.
         file: content of the plan file.
-        place: where that file lies, of the last sitting; empty where that was not kept.
-        looked_at: the release when it was explained first; None in records of before that was kept.
-        done: how many of them are staged and have passed their gates.
-        seconds: of computing, all sittings together.
-        bytes: staged so far.
-        starts: sittings in which anything was computed, so that Spark started as often.
-        pace: days that the next job may have, where one failed; 0 where none did.
-        explained_between: range of four cases in five; None if unknown.
+        place: path of the plan file in the last sitting; empty if unknown.
+        looked_at: release when it was first explained; None in older records.
+        done: number of days that are staged and have passed their gates.
+        seconds: computing time of all sittings.
+        bytes: bytes staged so far.
+        starts: number of sittings that computed anything, so started Spark.
+        pace: most days of the next job, after one failed; 0 otherwise.
+        explained_between: expected seconds in four of five cases; None if unknown.
         explained_money: expected cost, in words; empty without a price.
-        published_days: days of tables that it made visible, of those that it is about; None before.
-        runs: that worked on it, oldest first: Dagster's by their ids, or processes.
-        proved: whether what its file asks for afterwards was done.
-        different_days: that came out another one when they were computed once more, the last time.
-        settled: days whose settled figures move further than allowed, by table, each with what it was made from.
-        settled_at: when it last stopped for these; only who approves it after that accepts them.
+        published_days: number of table-days that it published; None before publication.
+        runs: runs that worked on it, oldest first: Dagster's ids, or processes.
+        proved: whether the proof that its file asks for is done.
+        different_days: number of days that differed in the last proof.
+        settled: days whose settled figures move further than allowed, by table, each with its fingerprint.
+        settled_at: when it last stopped for these; only a later approval accepts them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -102,7 +102,7 @@ class BackfillRecord(BaseModel):
 
     @classmethod
     def new(cls, backfill: Backfill) -> BackfillRecord:
-        """Return the record of a backfill that begins."""
+        """Return the record of a new backfill."""
         return cls(
             name=backfill.file.name,
             hash=backfill.hash,
@@ -120,17 +120,17 @@ class BackfillRecord(BaseModel):
     def with_event(
         self, what: str, who: str = "", kind: Happening | Literal[""] = "", **changes: object
     ) -> BackfillRecord:
-        """Return the same with one more event, and with what it changed."""
+        """Return the record with one more event and its changes."""
         event = Event(at=datetime.now(UTC), what=what, who=who, kind=kind)
         return self.model_copy(update={"events": (*self.events, event), **changes})
 
     def worked_on_by(self, run: str) -> BackfillRecord:
-        """Return the same with one more run that works on it."""
+        """Return the record with one more run that works on it."""
         return self if run in self.runs else self.model_copy(update={"runs": (*self.runs, run)})
 
     @property
     def by_table(self) -> dict[str, frozenset[date]]:
-        """Return the days that it is about, by table."""
+        """Return its days by table."""
         days: dict[str, frozenset[date]] = {}
         for step in self.steps:
             days |= {table: days.get(table, frozenset()).union(some) for table, some in step.days.items()}
@@ -138,32 +138,32 @@ class BackfillRecord(BaseModel):
 
     @property
     def planned(self) -> frozenset[tuple[str, date]]:
-        """Return the days of tables that it is about."""
+        """Return its table-days."""
         return frozenset((table, day) for table, days in self.by_table.items() for day in days)
 
     @property
     def days(self) -> int:
-        """Return how many these are."""
+        """Return the number of its table-days."""
         return len(self.planned)
 
     @property
     def left_alone(self) -> int:
-        """Return how many of these it left as they were, since they needed nothing; none while that is open."""
+        """Return how many of these it left unchanged because they were up to date; none before it is over."""
         return 0 if self.published_days is None else self.days - self.published_days
 
     @property
     def came_to(self) -> str:
-        """Return its state, with the release that showed it, for people."""
+        """Return its state, with the release that published it, for people."""
         shown = "" if self.release is None else f" in release {self.release}"
         return f"published{shown} and rolled back" if self.state == "rolled back" else f"{self.state}{shown}"
 
     @property
     def wants_proof(self) -> bool:
-        """Return whether it was published and its process died before the proof that its file asks for."""
+        """Return whether it was published, but its process died before the proof that its file asks for."""
         return self.state == "published" and self.file.afterwards.verify > 0 and not self.proved
 
     def versions_hold(self, now: Mapping[str, Version]) -> bool:
-        """Return whether the code and the contracts are those that it was explained with."""
+        """Return whether code and contracts are those of its explanation."""
         return all(
             table in now and (now[table].code, now[table].configuration) == version
             for table, version in self.versions.items()
@@ -171,17 +171,17 @@ class BackfillRecord(BaseModel):
 
     @property
     def run(self) -> str:
-        """Return the run that its publication names."""
+        """Return the run named by its publication."""
         return f"{STAGE}{self.name}-{self.hash}"
 
 
 def plan_of(run: str) -> str | None:
-    """Return the plan whose backfill was a run; None for a run of anything else."""
+    """Return the plan of a backfill's run; None for any other run."""
     return run.removeprefix(STAGE).rpartition("-")[0] if run.startswith(STAGE) else None
 
 
 def backfill_names(lake: Lake) -> tuple[str, ...]:
-    """Return the names of all backfills that were ever begun, sorted."""
+    """Return the names of all backfills ever begun, sorted."""
     return _names_in(lake.plans_path.names())
 
 
@@ -191,7 +191,7 @@ def _names_in(files: Iterable[str]) -> tuple[str, ...]:
 
 
 def find_record(lake: Lake, name: str) -> BackfillRecord | None:
-    """Return what became of a backfill; None if it was never begun."""
+    """Return the record of a backfill; None if it was never begun."""
     file = _file(lake, name)
     cause: Exception | None = None
     try:
@@ -211,7 +211,7 @@ def find_record(lake: Lake, name: str) -> BackfillRecord | None:
 
 
 def why_unreadable(error: OSError | ValidationError) -> str:
-    """Return in a few words why a document cannot be read."""
+    """Say in a few words why a document cannot be read."""
     if isinstance(error, OSError):
         return str(error.strerror or error)
     first = error.errors()[0]
@@ -219,7 +219,7 @@ def why_unreadable(error: OSError | ValidationError) -> str:
 
 
 def read_record(lake: Lake, name: str) -> BackfillRecord:
-    """Return what became of a backfill that was begun."""
+    """Return the record of a backfill that was begun."""
     record = find_record(lake, name)
     if record is None:
         names = backfill_names(lake)
@@ -244,7 +244,7 @@ def all_records(lake: Lake) -> tuple[tuple[BackfillRecord, ...], dict[str, Recor
 
 
 def records_since(lake: Lake, moment: datetime) -> tuple[BackfillRecord, ...]:
-    """Return what became of the backfills written about since a moment; `status backfills` names damaged ones."""
+    """Return records changed since a moment; `status backfills` names damaged ones."""
     files = lake.plans_path.files() if lake.plans_path.exists() else {}
     records: list[BackfillRecord] = []
     for name in _names_in(file for file, found in files.items() if found.written >= moment):
@@ -254,7 +254,7 @@ def records_since(lake: Lake, moment: datetime) -> tuple[BackfillRecord, ...]:
 
 
 def write_record(lake: Lake, record: BackfillRecord) -> None:
-    """Keep what became of a backfill, whole or not at all."""
+    """Write a record atomically."""
     _file(lake, record.name).replace(record.model_dump_json().encode())
 
 
@@ -273,19 +273,19 @@ def is_paused(lake: Lake, name: str) -> bool:
 
 
 def pause(lake: Lake, name: str, why: str) -> None:
-    """Have a backfill stand still after the batch of days at which it works."""
+    """Pause a backfill after its current batch of days."""
     _refuse_over(lake, name)
     _pause(lake, name).replace(why.encode())
 
 
 def unpause(lake: Lake, name: str) -> None:
-    """Let a backfill be gone on with."""
+    """Let a paused backfill continue."""
     _refuse_over(lake, name)
     forget_pause(lake, name)
 
 
 def forget_pause(lake: Lake, name: str) -> None:
-    """Forget that a backfill was to stand still, once it is over or begins."""
+    """Remove the pause of a backfill that is over or begins."""
     if is_paused(lake, name):
         _pause(lake, name).remove()
 
@@ -306,14 +306,14 @@ def _pause(lake: Lake, name: str) -> Location:
 
 
 def is_stage_of_a_plan(lake: Lake, stage: str) -> bool:
-    """Return whether an unfinished plan fills a stage. Its name alone does not prove that."""
+    """Return whether an unfinished plan fills a stage. The stage's name alone does not prove that."""
     name = stage.removeprefix(STAGE)
     record = find_record(lake, name) if name != stage and GIVEN_NAME.fullmatch(name) else None
     return record is not None and record.state not in OVER
 
 
 def ends_of(lake: Lake, stage: str) -> str:
-    """Return what ends a stage that is in the way, as a remedy: of a plan's own, only what ends the plan."""
+    """Return the command that ends an obstructing stage; for a plan's stage, the one that ends the plan."""
     if is_stage_of_a_plan(lake, stage):
         return (
             "End its plan first: `platform-assets backfill apply FILE`, or `undo "
@@ -323,7 +323,7 @@ def ends_of(lake: Lake, stage: str) -> str:
 
 
 def dropped_by(lake: Lake, stage: str) -> str:
-    """Return the command that drops a stage: for a plan's stage, the one that cancels the plan."""
+    """Return the command that drops a stage; for a plan's stage, the one that cancels the plan."""
     if _is_surely_of_a_plan(lake, stage):
         return f"`platform-assets undo backfill:{stage.removeprefix(STAGE)} --reason …`"
     return f"`platform-assets undo stage:{stage}`"
@@ -337,7 +337,7 @@ def filled_by(lake: Lake, stage: str) -> str:
 
 
 def _is_surely_of_a_plan(lake: Lake, stage: str) -> bool:
-    """Return the same where words are about something else: a record that cannot be read is no plan's."""
+    """Return whether a stage certainly belongs to a plan; False if the record cannot be read."""
     try:
         return is_stage_of_a_plan(lake, stage)
     except RecordError:

@@ -1,4 +1,4 @@
-"""Settle what gates keep from readers: quarantined rows shown, replayed or discarded, and held days accepted."""
+"""Decide about rows and days kept from readers: show, replay or discard quarantined rows, accept held days."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ _SHOWN = 5
 
 
 def masked_row(platform: Platform, row: AsideRow) -> tuple[str, Mapping[str, str]]:
-    """Return why a row was set aside and its values as delivered, as people may see them.
+    """Return why a row was set aside and its values as delivered, masked for people.
 
-    Where its raw table has sensitive columns, their values are masked, with all that the contract does not declare; and
-    of the reason there is only the class of error.
+    If its raw table has sensitive columns, these and undeclared values are masked, and the reason is reduced to its
+    class of error.
     """
     contract = platform.catalogue[row.table]
     source = contract if contract.source else platform.catalogue[contract.inputs[0].table]
@@ -63,7 +63,7 @@ def masked_row(platform: Platform, row: AsideRow) -> tuple[str, Mapping[str, str
 
 
 def lines(platform: Platform, rows: Iterable[AsideRow]) -> dict[AsideRow, int]:
-    """Return the line of its file in which each refused row begins, of text files that still lie as they were taken."""
+    """Return the line in its file where each refused row begins, for unchanged text files."""
     by_file: defaultdict[tuple[str, str], dict[int, AsideRow]] = defaultdict(dict)
     for row in rows:
         if row.number is not None:
@@ -87,9 +87,9 @@ def replay_quarantined(
     author: Author,
     progress: OnProgress = no_progress,
 ) -> RefreshResult:
-    """Compute the days of quarantined rows of a silver table once more, and before them what they read and is stale.
+    """Recompute the days of quarantined rows of a silver table, and first their stale inputs.
 
-    Raw has these rows already: files that wait stay for the next refresh.
+    Raw has these rows already: waiting files stay for the next refresh.
     """
     from platform_assets.engine.refresh import refresh  # and Spark, without which the others answer at once
 
@@ -110,7 +110,7 @@ def replay_quarantined(
 
 
 def discard(platform: Platform, selection: AsideSelection, author: Author) -> tuple[AsideRow, ...]:
-    """Discard quarantined rows: they are kept, and shown only with `status quarantine --all`."""
+    """Discard quarantined rows: they are kept, and shown only by `status quarantine --all`."""
     rows = chosen(platform, selection)
     signature = author.signature(datetime.now(UTC))
     for table, arrival, day, error in sorted({(row.table, row.arrival, row.day, row.error) for row in rows}):
@@ -120,12 +120,11 @@ def discard(platform: Platform, selection: AsideSelection, author: Author) -> tu
 
 @dataclass(frozen=True)
 class Acceptance:
-    """What a person is about to accept.
+    """Held days that a person is about to accept.
 
     Args:
-        holds: all that stand on every day of it, by day, those included that are held only because records tie them to
-            one of them.
-        made_from: the fingerprint of each of the days: what was looked at, and is accepted.
+        holds: all holds of each day, by day, including days held only because records tie them to one of them.
+        made_from: fingerprint of each day that was looked at and is accepted.
     """
 
     table: str
@@ -134,7 +133,7 @@ class Acceptance:
 
     @property
     def checks(self) -> frozenset[Check]:
-        """Return the checks whose findings no longer count on these days."""
+        """Return the checks whose findings are accepted on these days."""
         every = (hold for standing in self.holds.values() for hold in standing)
         return frozenset(cast("Check", hold.gate) for hold in every if not isinstance(hold.refused, TiedTo))
 
@@ -145,7 +144,7 @@ class Acceptance:
 
 
 def acceptance(platform: Platform, table: str, days: Collection[date]) -> Acceptance:
-    """Return what accepting some days would publish; nothing is done."""
+    """Return what accepting some days would publish, without doing it."""
     contract, snapshot = platform.catalogue[table], LakeSnapshot.now(platform)
     holds = list(snapshot.holds_of(contract.name))
     if not contract.inputs:
@@ -170,7 +169,7 @@ def accepted_together(
     states: Mapping[date, DayState],
     made_from: Mapping[date, str],
 ) -> Acceptance:
-    """Return the days that are accepted together: those asked for, and those that records tie to them."""
+    """Return the days accepted together: the requested ones, and days that records tie to them."""
     standing = {day: hold for (_, day), hold in hold_of_each_day(holds).items()}
     now = {day: state.hold for day, state in states.items() if isinstance(state, Held)}
     taken: dict[date, tuple[Hold, ...]] = {}
@@ -210,5 +209,5 @@ def accepted_together(
 
 
 def _of_the_same(hold: Hold, holds: Iterable[Hold]) -> tuple[Hold, ...]:
-    """Return all that refuse just the same of a day: one gate may have found something once another was accepted."""
+    """Return all refusals of the same content of a day: a gate may find something after another was accepted."""
     return tuple(other for other in holds if (other.day, other.refused) == (hold.day, hold.refused))

@@ -1,4 +1,4 @@
-"""How everybody reads: a table from Arrow, Polars, pandas, DuckDB or Spark, at the release that a reader means."""
+"""Read tables with Arrow, Polars, pandas, DuckDB or Spark, at a release."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def read(
         MovedLakeError: the lake has none of the releases that the ledger knows.
         BeyondWindowError: it is older than the rollback window, and its files may be deleted.
         DamagedTableError: files of that release are gone.
-        LakeError: the engine is unknown, a day is not a date, or no Spark session is active that can read a lake.
+        LakeError: the engine is unknown, a day is not a date, or no active Spark session can read a lake.
     """
     lake = Lake.at(settings.lake)
     now = released(settings, release)
@@ -76,7 +76,7 @@ def read(
 
 
 def released(settings: Settings, release: int | Release | None = None) -> Release:
-    """Return the release that a reader means, where the lake is the one that the ledger was made from."""
+    """Return the requested release, if the lake matches the ledger."""
     lake = Lake.at(settings.lake)
     if isinstance(release, Release) or newest_release(lake) >= 0:
         return resolve(lake, release)
@@ -89,7 +89,7 @@ def released(settings: Settings, release: int | Release | None = None) -> Releas
 
 
 def readers_release(settings: Settings, which: int | str | Release | None) -> Release:
-    """Return the release that a reader means, by number, name of a pin, or publication; the current one by default."""
+    """Return a release by number, name of a pin, or publication; the current one by default."""
     if not isinstance(which, str):
         return released(settings, which)
     from platform_assets.operations.pins import release_number
@@ -99,7 +99,7 @@ def readers_release(settings: Settings, which: int | str | Release | None) -> Re
 
 
 def _ledger(settings: Settings) -> Ledger:
-    """Open the ledger read-only. It is imported here, since rows of a release are read sooner without it."""
+    """Open the ledger read-only. It is imported lazily: reading a release by number does not need it."""
     from platform_assets.ledger.ledger import Ledger
 
     return Ledger.open(settings.ledger_url.get_secret_value(), read_only=True)

@@ -58,9 +58,9 @@ class Side:
     """One side of a reconciliation.
 
     Args:
-        types: of its columns, by name, the day included.
+        types: types of its columns by name, with the day.
         rows: gives a frame of some days.
-        contents: digest of every day in all columns, where these are known without reading the days.
+        contents: digest of every day in all columns, if known without reading the days.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Side:
     snapshot: LakeSnapshot | None = None
 
     def knows(self, columns: Collection[str]) -> bool:
-        """Return whether its contents are those of just these columns."""
+        """Return whether its known contents cover exactly these columns."""
         return bool(self.contents) and self.types.keys() - {DAY} == set(columns)
 
 
@@ -90,9 +90,9 @@ def reconcile(
     """Compare the columns of two sides, the content of each day, and the keys of the days that differ.
 
     Args:
-        sides: left and right: a table, followed by `@RELEASE` or `@stage:NAME` unless the present release is meant, or
-            the place of a golden copy.
-        by: compare sums by these columns instead of rows by their key; `event_date` alone for the sums of each day.
+        sides: left and right: a table, optionally followed by `@RELEASE` or `@stage:NAME`, or the path of a golden
+            copy.
+        by: compare sums by these columns instead of rows by key; `event_date` alone for the sums of each day.
         most: keys of each kind to name.
     """
     copies = [side for side in sides if not TABLE_SIDE.fullmatch(side)]
@@ -180,7 +180,7 @@ def _table(platform: Platform, spark: SparkOnDemand, name: str, is_stage: str | 
 
 
 def _golden(spark: SparkOnDemand, place: str, other: Side) -> Side:
-    """Open a golden copy; refuse columns of other types than the other side has."""
+    """Open a golden copy; refuse columns of other types than the other side's."""
     assert other.contract is not None
     frame = golden_copy(spark(), place, other.contract)
     types = declared_types(frame.schema)
@@ -207,7 +207,7 @@ def _common_key(left: Side, right: Side, values: Collection[str]) -> tuple[str, 
 
 
 def _amounts(left: Side, right: Side) -> dict[str, int]:
-    """Return the amounts that both sides have, with the digits after the point of their sums."""
+    """Return the amounts common to both sides, with the decimal places of their sums."""
     both = [amounts(side.contract) for side in (left, right) if side.contract]
     types = {name: (left.types[name], right.types[name]) for name in both[0] if name in left.types.keys() & right.types}
     return {
@@ -256,7 +256,7 @@ def _named(
     key: Sequence[str],
     found: Collection[Disagreement],
 ) -> tuple[KeyBeside, ...]:
-    """Return keys as people read them, with the arrivals that brought their rows."""
+    """Return keys for people, with the arrivals that brought their rows."""
     tables = [(side.snapshot, side.contract) for side in sides if side.snapshot and side.contract]
     sensitive = {column.name for _, contract in tables for column in contract.columns if column.sensitive}
     snapshot, contract = max(tables, key=lambda table: table[0].number)
@@ -286,7 +286,7 @@ def _named(
 
 
 def _raw_with(catalogue: Catalogue, contract: Contract, key: Sequence[str]) -> Contract | None:
-    """Return the raw table of whose same day a table is made, if it has all columns of a key."""
+    """Return the raw table that a table reads by the same day, if it has all columns of the key."""
     if contract.source is not None:
         return contract if key and {*key} <= {*contract.column_names} else None
     below = (_raw_with(catalogue, catalogue[read.table], key) for read in contract.inputs if read.window == Span(0, 0))

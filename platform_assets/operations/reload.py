@@ -1,8 +1,8 @@
-"""Reloading: a raw table begun anew, so that its deliveries are taken by another contract than they were.
+"""Reload: start a raw table again, so that its deliveries are ingested by another contract.
 
-One publication empties raw, its refused and late rows and all tables made from them, and says that earlier arrivals
-no longer count. From then on it is as in a fresh installation: the next ingest takes all deliveries again, and the
-next refresh computes from them.
+One publication empties raw, its refused and late rows and all tables computed from them, and says that earlier arrivals
+no longer count. Then it is like a fresh installation: the next ingest takes all deliveries again, and the next refresh
+computes from them.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class Reload:
-    """What a reload does, or would do.
+    """Result of a reload, done or planned.
 
     Args:
-        files: that lie in the landing area, those that were taken and those that were refused among them.
-        days: that are as if never computed until they are made again, by table, oldest first.
-        release: that shows it; None before it is done.
-        taken: what taking the deliveries gave; None before it is done.
+        files: number of files in the landing area, ingested and refused ones included.
+        days: days that are as if never computed until they are recomputed, by table, oldest first.
+        release: release that shows it; None before it is done.
+        taken: result of ingesting the deliveries; None before it is done.
     """
 
     table: str
@@ -60,7 +60,7 @@ class Reload:
 
 
 def planned_reload(platform: Platform, table: str, progress: OnProgress = no_progress) -> Reload:
-    """Return what a reload would do; nothing is changed."""
+    """Return what a reload would do, without changing anything."""
     platform.settle()
     contract = _raw(platform, table)
     files = _require_files(platform, contract, progress)
@@ -74,14 +74,14 @@ def reload(
     author: Author,
     progress: OnProgress = no_progress,
 ) -> Reload:
-    """Begin a raw table anew and take all its deliveries by the contract as it is now.
+    """Start a raw table again and ingest all its deliveries by the present contract.
 
-    Readers see nothing of the tables made from it until these are refreshed; earlier releases stay. If the process ends
-    for any reason, the table is unchanged, or emptied with its deliveries waiting for the next ingest.
+    Readers see nothing of the tables computed from it until these are refreshed; earlier releases stay. If the process
+    ends for any reason, the table is unchanged, or emptied with its deliveries waiting for the next ingest.
 
     Raises:
-        PlatformError: a file is not there as it was taken, people decided about rows of the table or put days back that
-            are made from it, or a stage is open; nothing was changed.
+        PlatformError: a file is missing or changed, people decided about rows of the table or rolled back days computed
+            from it, or a stage is open; nothing was changed.
         OvertakenError: others kept publishing; nothing was changed.
         LockLostError: another process ingested into the table in between; nothing was changed.
     """
@@ -108,7 +108,7 @@ def _raw(platform: Platform, table: str) -> Contract:
 
 
 def _require_files(platform: Platform, contract: Contract, progress: OnProgress) -> int:
-    """Return how many files there are to take; each that was taken has to lie there as it was."""
+    """Return how many files there are to ingest; each ingested one must be there unchanged."""
     assert contract.source is not None
     arrivals = platform.ledger.arrivals(contract.name)
     if not arrivals:
@@ -149,7 +149,7 @@ def _differs(file: LandedFile, arrival: ArrivalRecord) -> str:
 
 
 def _refuse_decided(platform: Platform, contract: Contract, arrivals: Sequence[ArrivalRecord]) -> None:
-    """Refuse to take anew what people decided about: their decisions are about rows as they were taken."""
+    """Refuse to ingest again what people decided about: their decisions concern the rows as ingested."""
     carried_out = [f"the {made.kind} of {made.origin}" for made in arrivals if made.kind in ("approval", "withdrawal")]
     written = [
         f"the {decision.kind} of {decision.arrival} for {decision.day} by {decision.who}"

@@ -1,7 +1,7 @@
-"""Roll back: exactly the days of some publications put back as they were before, as metadata, and held there.
+"""Roll back: return exactly the days of some publications to their earlier content, and hold them there.
 
-No row is read or written: the files of before are still in the table's folder, and the log refers to them again. The
-days are held in the transaction that indexes the publication, so no decision sees one without the other.
+No row is read or written: the earlier files are still in the table's folder, and the log refers to them again. The days
+are held in the transaction that indexes the publication, so no decision sees one without the other.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ from platform_assets.records.manifest import DayContent, TableChange, change_of,
 
 @dataclass(frozen=True)
 class Rollback:
-    """What a rollback does, or would do.
+    """Result of a rollback, done or planned.
 
     Args:
-        records: for every day that changes, what it is and what it becomes, None if as if never computed.
-        raw: tables among the publications that hold deliveries, which stay as they are.
-        stale: days of other tables that read these and will be stale, by table; each as a range.
+        records: for every changed day its record before and after; None if as if never computed.
+        raw: raw tables among the publications, which stay unchanged.
+        stale: days of other tables that read these and become stale, by table; each as a range.
     """
 
     publications: tuple[PublicationRecord, ...]
@@ -80,23 +80,22 @@ def rollback(
     dry_run: bool = False,
     progress: OnProgress = no_progress,
 ) -> Rollback:
-    """Put the days of publications back as they were before, in one release, and hold them there.
+    """Return the days of publications to their earlier content, in one release, and hold them there.
 
-    A day is held where its inputs would make of it what was rolled back; it is computed again as soon as its input or
-    its code is another one, or by force. Days that read what changes are stale afterwards and taken up by the next
-    refresh. Raw is append-only and stays: `undo` takes a bad delivery out. A compaction is no work on a day: it
-    goes with what it compacted, and by itself it cannot be undone.
+    A day is held if its inputs would produce the rolled-back content again; it is recomputed when its input or code
+    changes, or by force. Days that read changed days become stale. Raw is append-only and stays: `undo` withdraws a bad
+    delivery. A compaction is no work on a day: it goes with what it compacted, and cannot be undone by itself.
 
     Args:
-        cascade: also undo what later publications made of the same days.
+        cascade: also undo later publications of the same days.
 
     Raises:
-        PlatformError: a later publication builds on it, or on the columns it brought; records moved between a day and
-            another that would stay; a table has no contract here; or there is nothing to roll back.
+        PlatformError: a later publication builds on it, or on its columns; records moved between a day and another that
+            would stay; a table has no contract here; or there is nothing to roll back.
         OvertakenError: others kept publishing; nothing was changed.
-        BeyondWindowError: a day was last as it is to be before the rollback window, and its files were deleted.
-        StagedFileError: a file of before is gone.
-        CircuitOpenError: a rollback would be taken back of a table whose circuit is open.
+        BeyondWindowError: the earlier files of a day were deleted after the rollback window.
+        StagedFileError: an earlier file is gone.
+        CircuitOpenError: a rollback of a table whose circuit is open would be undone.
     """
     with gc_paused():
         # In each turn decided anew: what others published may be half of a move, or build on it.
@@ -165,10 +164,10 @@ def _restored(
     aside: Mapping[TableDay, TableDay],
     cascade: bool,
 ) -> Restoration:
-    """Return what days go back to without some publications; refuse what was built upon these.
+    """Return the content of days without some publications; refuse if later ones build on these.
 
     Args:
-        aside: days of quarantines, each with the day whose rows these are, and which it follows.
+        aside: days of quarantines, each with the silver day that it follows.
     """
     names = {day: tuple(record.publication for record in history) for day, history in histories.items()}
     compactions = {
@@ -186,7 +185,7 @@ def _restored(
 
 
 def _content(history: Sequence[DayRecord], publication: str) -> DayRecord | None:
-    """Return what a day was by a publication; None where that had never computed it."""
+    """Return a day's content in a publication; None if it had never been computed."""
     return next((record for record in history if record.publication == publication and record.digest), None)
 
 
@@ -248,7 +247,7 @@ def _changes(
 def _reached(
     platform: Platform, records: Mapping[TableDay, tuple[DayRecord, DayRecord | None]]
 ) -> dict[str, tuple[tuple[date, date], ...]]:
-    """Return days that read what becomes something else, without those that are rolled back themselves."""
+    """Return days that read changed days, without rolled-back ones."""
     changed: defaultdict[str, set[date]] = defaultdict(set)
     for (table, day), (current, then) in records.items():
         if then is None or then.digest != current.digest:
@@ -269,7 +268,7 @@ def _reached(
 def lift_rollbacks(
     platform: Platform, table: str, days: Collection[date] | None, author: Author, *, dry_run: bool = False
 ) -> tuple[Hold, ...]:
-    """Lift rollbacks of a table, all or those of some days; the manifest of a publication without days says so."""
+    """Lift rollbacks of a table, of all or some days; a publication without days records it in its manifest."""
     platform.settle()
     held = {hold.day: hold for hold in platform.ledger.holds(table) if hold.lasts and (not days or hold.day in days)}
     if not held or len(held) < len(days or ()):
@@ -284,9 +283,9 @@ def lift_rollbacks(
 
 
 def rolled_back_amounts(platform: Platform, done: Rollback) -> AmountChanges:
-    """Return amounts before and after a rollback, whether it was done or would be.
+    """Return amounts before and after a rollback, done or planned.
 
-    Each day is put back as the release showed it that its publication of before had made.
+    Each day gets the content that the release of its earlier publication showed.
     """
     undone = platform.current_release().number if done.release is None else done.release - 1
     release_of = platform.ledger.indexed()
@@ -306,11 +305,11 @@ def with_refusals(
     undone: Mapping[TableDay, Sequence[DayRecord]],
     becomes: Mapping[TableDay, DayRecord | None],
 ) -> tuple[TableChange, ...]:
-    """Return the changes of a rollback, each with what must not be made of its days again.
+    """Return the changes of a rollback, each with the content that must not be computed again.
 
     Args:
-        undone: for every day all that it was and is to be no more.
-        becomes: what every day is then, None if as if never computed.
+        undone: every content of a day that is rolled back.
+        becomes: record of every day afterwards, None if as if never computed.
     """
     then = LakeSnapshot(platform, now, StagedDays(tables={change.table: change for change in changes}))
     computed = [platform.catalogue[change.table] for change in changes if change.table in platform.catalogue.names]
@@ -332,9 +331,9 @@ def with_refusals(
 
 
 def _made_from(platform: Platform, undone: Iterable[DayRecord]) -> Iterator[tuple[str, Version]]:
-    """Yield what days were made from and by; where only some keys were, what all of such a day would have been, too.
+    """Yield fingerprint and code of days; if only some keys were computed, also those of the whole day.
 
-    Else the next refresh would make just these rows again, and the others with them.
+    Otherwise the next refresh would compute just these rows again, and the others with them.
     """
     for record in undone:
         yield record.fingerprint, record.made_by
@@ -347,10 +346,10 @@ def _made_from(platform: Platform, undone: Iterable[DayRecord]) -> Iterator[tupl
 def _as_they_would_be(
     tables: TableStates, contract: Contract, made_by: Mapping[date, Version], now: Version
 ) -> tuple[date, ...]:
-    """Return days whose inputs went back with them, so that nothing has to keep them as they are.
+    """Return days whose inputs were rolled back with them, so that no hold is needed.
 
-    Not those that today's code or contract would make differently, of which a refresh would make again what was rolled
-    back; but where the table has to follow its contract, only all of its days together can be kept from it.
+    Days that today's code or contract would compute differently are not included, because a refresh would produce the
+    rolled-back content again; unless the table has to follow its contract with all days together.
     """
     other = {day for day, version in made_by.items() if any(version.differs(now))}
     return tuple(
@@ -378,7 +377,7 @@ def refuse_what_would_not_read(
     now: TableSnapshot,
     before: Iterable[TableChange],
 ) -> None:
-    """Refuse columns that files which stay, or come back, were not written for."""
+    """Refuse columns for which remaining or restored files were not written."""
     path, wanted = platform.lake.table_path(table), types_in(schema)
     back = {file.path for content in contents.values() for file in content.files}
     staying = {name: day for name, day in now.days.items() if day is not None and day not in contents}

@@ -1,4 +1,4 @@
-"""Which publications are to be rolled back, and why some cannot be."""
+"""Choose the publications to roll back, and refuse those that cannot be."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from platform_assets.records.manifest import TableChange
 def chosen_publications(
     platform: Platform, publication: str | None = None, run: str | None = None, to: int | None = None
 ) -> tuple[PublicationRecord, ...]:
-    """Return the publications that a person names: one, those of a run, or all since a release; oldest first."""
+    """Return the requested publications: one, those of a run, or all since a release; oldest first."""
     indexed = platform.ledger.indexed()
     if publication is not None:
         if publication not in indexed:
@@ -47,7 +47,7 @@ def chosen_publications(
 
 
 def refuse_unknown_tables(platform: Platform, tables: Collection[str]) -> None:
-    """Refuse silver tables without a contract here: between which of their days records may have moved is not known."""
+    """Refuse silver tables without a contract here: between which days records may have moved is unknown."""
     silver = {table for table in tables if table.startswith("silver.")}
     if unknown := sorted(silver - {*platform.catalogue.names}):
         raise PlatformError(
@@ -59,7 +59,7 @@ def refuse_unknown_tables(platform: Platform, tables: Collection[str]) -> None:
 
 
 def refuse_irreversible(platform: Platform, names: Collection[str]) -> None:
-    """Refuse to undo a reload or an erasure, or what was made before one: raw is not what it was then, and stays so."""
+    """Refuse to undo a reload or an erasure, or anything before one: raw stays different from what it was then."""
     heads = [head for name in sorted(names) if (head := platform.ledger.head(name))]
     erasures = [platform.ledger.publication(head.publication) for head in heads if head.kind == ERASURE]
     if taken_out := [record for record in erasures if record and record.days]:
@@ -97,7 +97,7 @@ def refuse_half_a_move(snapshot: LakeSnapshot, records: Mapping[TableDay, tuple[
 
 
 def refuse_what_is_deleted(platform: Platform, changes: Sequence[TableChange]) -> None:
-    """Refuse days whose files went with the rollback window. Reading reports any other missing file as damage."""
+    """Refuse days whose files were deleted after the rollback window. Reading reports other missing files."""
     horizon, gone = horizon_of(platform.lake), files_going(platform.lake)
     for change in changes if horizon.before else ():
         path, of_table = platform.lake.table_path(change.table), gone.get(change.table, set())
@@ -114,7 +114,7 @@ def refuse_what_is_deleted(platform: Platform, changes: Sequence[TableChange]) -
 def nothing_to_undo(
     publications: tuple[PublicationRecord, ...], raw: tuple[str, ...], days: Collection[date] | None
 ) -> PlatformError:
-    """Return why nothing comes of rolling some publications back."""
+    """Return why rolling some publications back changes nothing."""
     named = publications[0].publication if len(publications) == 1 else f"{len(publications)} publications"
     if raw:
         return PlatformError(
@@ -127,7 +127,7 @@ def nothing_to_undo(
 
 
 def built_upon(platform: Platform, in_the_way: Mapping[TableDay, str]) -> PlatformError:
-    """Return which later publication made something else of the days, and what can be done.
+    """Return the later publication that changed the days, and the remedy.
 
     If only rollbacks are in the way, undoing them is not advised: the fault would be back.
     """

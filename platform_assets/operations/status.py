@@ -1,4 +1,4 @@
-"""Where a platform stands: loaded, missing, stale and held days, files and rows set aside, messages, circuits."""
+"""State of a platform: loaded, missing, stale and held days, files and rows set aside, messages, circuits."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from platform_assets.sources.landing import Problem
 
 @dataclass(frozen=True)
 class TableStatus:
-    """Keep where a table stands.
+    """State of a table.
 
     Args:
-        days: loaded days, empty ones included, but not those on which nothing was expected and nothing came.
-        missing: days of the calendar that are not loaded and should be, without those that are held.
-        stale: days that would become something else, and can be computed; those that never were among them.
-        blocked: days that should be computed, and wait for days that they read.
-        days_outside: days of a raw table with rows that the calendar does not have, oldest first; not counted as rows.
-        awaited: the missing days of a raw table.
+        days: loaded days, empty ones included, without days on which nothing was expected and nothing came.
+        missing: days of the calendar that should be loaded and are not, without held ones.
+        stale: days that would change and can be computed, including those never computed.
+        blocked: days that should be computed, and wait for their inputs.
+        days_outside: days of a raw table with rows outside the calendar, oldest first; not counted as rows.
+        awaited: missing days of a raw table.
     """
 
     table: str
@@ -58,7 +58,7 @@ class TableStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """All that `status` shows; `metrics` only for programs."""
+    """Everything that `status` shows; `metrics` only for programs."""
 
     tables: Sequence[TableStatus]
     held: Sequence[HeldDay]
@@ -104,13 +104,13 @@ class Status:
 
     @property
     def acknowledgements(self) -> tuple[Acknowledgement, ...]:
-        """Return those of files and warnings that there are."""
+        """Return the acknowledgements of present files and warnings."""
         found: list[Finding] = [*self.landing, *self.refused.there, *self.warned]
         return tuple(dict.fromkeys(made for each in found if (made := self.acknowledged.of(each))))
 
 
 def look(platform: Platform, *, with_metrics: bool) -> Status:
-    """Look at all of a platform at one moment, without Spark.
+    """Read the state of a platform at one moment, without Spark.
 
     Args:
         with_metrics: whether to add the figures of single days, for programs.
@@ -139,7 +139,7 @@ def look(platform: Platform, *, with_metrics: bool) -> Status:
 
 
 def _table_statuses(snapshot: LakeSnapshot) -> list[TableStatus]:
-    """Return where each table stands; a raw table's days have no state, they are there or are not."""
+    """Return the state of each table; a raw table's days have no state, they exist or not."""
     platform, (tables, all_states) = snapshot.platform, look_at_all(snapshot)
     refused_rows = platform.ledger.refused_rows()
     totals = platform.ledger.counts.totals(platform.catalogue.names, at=snapshot.number)
@@ -188,10 +188,10 @@ DAYS = 28
 
 
 def table_metrics(snapshot: LakeSnapshot, newest: Mapping[str, date | None]) -> dict[str, dict[str, object]]:
-    """Return the metrics of tables, for programs, which know days as text.
+    """Return the metrics of tables for programs, with days as text.
 
     Args:
-        newest: day of each table; tables without one have no metrics.
+        newest: newest day of each table; tables without one have no metrics.
 
     Returns:
         By table the metrics and seconds of its `days`; of a raw table the `refused_share` of the rows that arrived on

@@ -1,7 +1,7 @@
-"""Reproducible, proved: published days computed again from the very versions they were made from, and compared.
+"""Verify: recompute published days from their recorded input versions, and compare.
 
-Two things are held against the recorded digest of a day: the rows that lie in its files, and the rows that today's code
-makes of the recorded inputs. Nothing is published; readers and daily runs see nothing of it.
+Two things are compared with the recorded digest of a day: the rows in its files, and the rows that today's code
+computes from the recorded inputs. Nothing is published; readers and daily runs notice nothing.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ Verdict = Literal["equal", "different", "not verifiable"]
 
 @dataclass(frozen=True)
 class Verified:
-    """One published day.
+    """Result for one published day.
 
     Args:
-        reason: what differs, or why it cannot be verified; empty if it is equal.
-        actual: digest of what differs from it; None if it is equal or was not computed.
-        examples: the first keys that differ, and in which columns, sensitive values masked.
+        reason: the difference, or why it cannot be verified; empty if it is equal.
+        actual: digest that differs; None if it is equal or was not computed.
+        examples: the first differing keys, and their columns, sensitive values masked.
     """
 
     day: date
@@ -68,13 +68,13 @@ class Verified:
 
 @dataclass(frozen=True)
 class TableVerified:
-    """The days of one table that were looked at, oldest first."""
+    """Verified days of one table, oldest first."""
 
     table: str
     days: tuple[Verified, ...]
 
     def of(self, verdict: Verdict) -> tuple[Verified, ...]:
-        """Return the days that came out so."""
+        """Return the days with this result."""
         return tuple(day for day in self.days if day.verdict == verdict)
 
 
@@ -91,8 +91,8 @@ def verify(
 
     Args:
         folder: a private one, of `lakehouse.staging_folders.private_folder`.
-        draw: of the days of each table only some; all by default.
-        engine: that the session is of. A table that it makes otherwise is no longer computed by another than Spark.
+        draw: how many days of each table to sample; all by default.
+        engine: engine of the session. A table that differs on it is no longer computed by any engine but Spark.
     """
     platform.sync()
     snapshot = LakeSnapshot.now(platform)
@@ -123,7 +123,7 @@ def verify(
 
 @dataclass(frozen=True)
 class _Work:
-    """The chosen days of one table."""
+    """Chosen days of one table."""
 
     platform: Platform
     spark: SparkOnDemand
@@ -135,7 +135,7 @@ class _Work:
     columns: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def verified(self, progress: OnProgress) -> list[TableVerified]:
-        """Return the days of the table and, of a silver table with rules, those of its quarantine."""
+        """Return verified days of the table and, for a silver table with rules, of its quarantine."""
         table, total = self.contract.name, len(self.records)
         progress(Progress("verifying", table, 0, total))
         done = {day: seen for day, record in self.records.items() if (seen := self._without_spark(record))}
@@ -154,7 +154,7 @@ class _Work:
         return tables
 
     def _without_spark(self, record: DayRecord) -> Verified | None:
-        """Return the verdict that ledger, log and folders alone give; None if the day has to be computed."""
+        """Return the verdict from ledger, log and folders alone; None if the day has to be computed."""
         expected = Digest.parse(record.digest)
         version = self.snapshot.release.versions[self.contract.name]
         if reason := self.intact.problem(self.contract.name, version, ((record.day, record.day),)):
@@ -193,7 +193,7 @@ class _Work:
         return None
 
     def _other_columns(self, table: str, version: int) -> str:
-        """Return what keeps the rows of an older version from being read by today's contract; empty if nothing does."""
+        """Return why today's contract cannot read rows of an older version; empty if it can."""
         if (table, version) not in self.columns:
             then = LakeSnapshot(self.platform, Release(self.snapshot.number, {table: version}))
             changes = changes_on_disk(then, self.platform.catalogue[table])
@@ -201,7 +201,7 @@ class _Work:
         return self.columns[table, version]
 
     def _groups(self, days: Iterable[date]) -> list[tuple[Mapping[str, int], list[date]]]:
-        """Group days that were made from the same versions of the same tables: they can be computed together."""
+        """Group days with the same versions of the same inputs: they can be computed together."""
         groups: defaultdict[tuple[tuple[str, int], ...], list[date]] = defaultdict(list)
         for day in sorted(days):
             groups[tuple(sorted(self.records[day].reads.items()))].append(day)
@@ -210,7 +210,7 @@ class _Work:
     def _batch(
         self, reads: Mapping[str, int], days: Sequence[date]
     ) -> tuple[dict[date, Verified], dict[date, Verified]]:
-        """Return days of the table, and of its quarantine, computed anew."""
+        """Return recomputed days of the table and its quarantine."""
         release = Release(self.snapshot.number, {table: version for table, version in reads.items() if version >= 0})
         then = LakeSnapshot(self.platform, release)
         own, letters = self.folder / "rows", self.folder / "quarantined"

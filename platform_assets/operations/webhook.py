@@ -51,14 +51,14 @@ class WebhookError(PlatformError):
 
 
 def post(url: SecretStr, body: str, key: str, secret: SecretStr | None = None) -> None:
-    """Post JSON, trying a few times to get through.
+    """Post JSON, with a few tries.
 
     The address is a secret: anyone who knows it can write there. It is in no message, and in no log of the libraries
     that send it.
 
     Args:
-        key: by which the receiver knows a message that comes again.
-        secret: that sender and receiver share; none leaves the message unsigned.
+        key: key by which the receiver recognizes a repeated message.
+        secret: secret shared by sender and receiver; without it the message is unsigned.
     """
     address, content = url.get_secret_value(), body.encode()
     headers = {"Content-Type": "application/json", "Idempotency-Key": key}
@@ -81,7 +81,7 @@ def post(url: SecretStr, body: str, key: str, secret: SecretStr | None = None) -
 
 
 def _signed(body: bytes, key: str, secret: SecretStr) -> dict[str, str]:
-    """Return the headers by which a receiver knows the sender, and that a message is not sent again as another one."""
+    """Return the headers that prove the sender and prevent a copy under another key."""
     sent_at = str(int(time.time()))
     signed = f"{sent_at}.{key}.".encode() + body
     signature = hmac.new(secret.get_secret_value().encode(), signed, "sha256").hexdigest()
@@ -90,7 +90,7 @@ def _signed(body: bytes, key: str, secret: SecretStr) -> dict[str, str]:
 
 @contextmanager
 def _kept_out_of_logs(address: str) -> Iterator[None]:
-    """Keep the path, which is a secret, out of urllib3's warnings about retries."""
+    """Keep the secret path out of urllib3's warnings about retries."""
     spelt = [urlsplit(address)]
     with suppress(requests.RequestException, HTTPError, ValueError):  # then nothing is sent, and nothing logged
         spelt.append(urlsplit(requests.Request("POST", address).prepare().url or ""))
@@ -119,7 +119,7 @@ def _hang_up(answering: socket) -> None:
 
 @contextmanager
 def _answered_in_time(connection: HTTPConnection) -> Iterator[None]:
-    """Close the connection after a limit: an answer of a byte now and then would keep the sender for ever."""
+    """Close the connection after a limit: an answer of a byte now and then would block the sender for ever."""
     timer = Timer(_ANSWER_S, _hang_up, [connection.sock])
     timer.daemon = True
     timer.start()
@@ -130,7 +130,7 @@ def _answered_in_time(connection: HTTPConnection) -> Iterator[None]:
 
 
 class _InTime:
-    """Have a connection wait for an answer no longer than it has time."""
+    """Connection that waits for an answer no longer than its limit."""
 
     def getresponse(self) -> Any:
         with _answered_in_time(cast("HTTPConnection", self)):
@@ -153,10 +153,10 @@ def notify(url: SecretStr, variable: str, message: Message) -> None:
     """Send an announcement.
 
     Args:
-        variable: that names the address.
+        variable: variable that holds the address.
 
     Raises:
-        WebhookError: Apprise does not know the address, or its service did not take the message.
+        WebhookError: Apprise does not know the address, or its service did not accept the message.
     """
     address = url.get_secret_value()
     with _said() as said:
@@ -179,7 +179,7 @@ def _masked(text: str, address: str) -> str:
 
 @contextmanager
 def _said() -> Iterator[list[str]]:
-    """Keep what Apprise warns of, out of all logs: it writes an address that it cannot read, and what it posts to."""
+    """Keep Apprise's warnings out of all logs: they contain unreadable addresses and posted URLs."""
     said: list[str] = []
 
     def keep(record: logging.LogRecord) -> bool:

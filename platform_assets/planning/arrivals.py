@@ -1,9 +1,9 @@
-"""Decide what arrivals come to: which raw days count as loaded, where copies and deletes stand, which files are new.
+"""Effects of arrivals: which raw days count as loaded, which version copies and deletes have, which files are new.
 
-A raw day counts once its source has had the time to deliver it. Rows may lie on days outside the calendar, or on days
-whose delivery is still to come: they are of no use until then. Where a file stands in the order of versions follows
-from the arrivals alone, so a copy that is dated later and was taken first gets the place of the first as soon as that
-is there. Either way it makes no difference when files were taken: the end is the same.
+A raw day counts once its source has had the time to deliver it. Rows outside the calendar, or on days whose delivery is
+still to come, are not used until then. The order of versions follows from the arrivals alone: a copy that was ingested
+first, but is dated later, gets the place of the first file once that arrives. So the result does not depend on the
+order of ingestion.
 """
 
 from __future__ import annotations
@@ -49,16 +49,15 @@ class Delivered:
 
 
 def comes_with(contract: Contract, day: date) -> date:
-    """Return the arrival date with which the rows of a day come."""
+    """Return the arrival date that brings the rows of a day."""
     return days_later(day, contract.delivered_after_days)
 
 
 def loaded_days(contract: Contract, days: Mapping[date, _Content], delivered: Delivered) -> dict[date, _Content]:
-    """Return the days of a raw table that count as loaded, of those that have rows or are known to have none.
+    """Return the days of a raw table that count as loaded, of those that have rows or certainly have none.
 
-    A day counts once anything of the arrival date that brings its rows, or of a later one, was taken: which files of
-    other days have been taken by then makes no difference. Where deliveries come on change alone, there may never be
-    any, so that the date itself has to do.
+    A day counts once anything of the arrival date that brings its rows, or of a later one, was ingested, whatever was
+    ingested for other days. With deliveries on change there may never be any, so the date itself is enough.
     """
     return {
         day: content
@@ -68,7 +67,7 @@ def loaded_days(contract: Contract, days: Mapping[date, _Content], delivered: De
 
 
 def with_history(days: dict[date, DayMark], first: date) -> dict[date, DayMark]:
-    """Return the days of a history, oldest first, with rows from before the calendar counted on its first day."""
+    """Return the days of a history, oldest first; rows from before the calendar count on its first day."""
     opening = [mark for day, mark in days.items() if day <= first and mark.rows]
     if first not in days or all(mark.day == first for mark in opening):
         return days
@@ -88,7 +87,7 @@ def empty_days(
     delivered: Delivered,
     until: date | None = None,
 ) -> tuple[date, ...]:
-    """Days to load as empty: nothing was to be expected on them, or what brings their rows came without any.
+    """Return days to load as empty: nothing was expected, or their arrival came without rows.
 
     Args:
         have: loaded days, with or without rows.
@@ -113,10 +112,10 @@ def missing_days(
     empty: Collection[date],
     delivered: Delivered,
 ) -> tuple[date, ...]:
-    """Return the days that should have been delivered before today and for which there is no file to take.
+    """Return days before today that should have been delivered and have no file to ingest.
 
     Args:
-        waiting: arrival dates of files that are not taken yet.
+        waiting: arrival dates of files that are not ingested yet.
     """
     asked = days_in_question(have, delivered.calendar)
     loaded = loaded_days(contract, {day: have[day] for day in asked if day in have}, delivered)
@@ -131,9 +130,9 @@ def missing_days(
 
 
 def delays(catalogue: Catalogue) -> dict[str, int]:
-    """Return how many days after itself a day of each table is delivered.
+    """Return after how many days each table's day is delivered.
 
-    Those of a derived table wait for the slowest of the raw tables that they are made from.
+    Days of a derived table wait for the slowest of its raw tables.
     """
     by_table: dict[str, int] = {}
     for contract in catalogue:
@@ -159,7 +158,7 @@ UNDATED = "brings deletes without "
 
 
 class Delivery(NamedTuple):
-    """What of an arrival says where its rows stand in the order of versions: fields of `records.manifest.Arrival`."""
+    """Fields of `records.manifest.Arrival` that decide the order of versions."""
 
     path: str
     origin: str | None
@@ -169,18 +168,18 @@ class Delivery(NamedTuple):
 
     @property
     def file(self) -> str:
-        """The path of the file that brought the rows."""
+        """Return the path of the file that brought the rows."""
         return self.origin or self.path
 
 
 def file_order(path: str) -> str:
-    """Return a file's name as it sorts, numbers by their value: `part-2` before `part-10`; then the name as it is."""
+    """Return a file's name as a sort key with numbers by value: `part-2` before `part-10`; then the plain name."""
     name = path.rpartition("/")[2]
     return re.sub("[0-9]+", lambda number: number[0].lstrip("0").zfill(DIGITS), name) + "\t" + name
 
 
 def order_number(delivery: Delivery, order: str | None) -> int:
-    """Return the number by which a source orders its files, as `LandingFiles.order` has it; 0 where names do alone."""
+    """Return the number by which a source orders its files, as `LandingFiles.order` has it; 0 if only names count."""
     if order == "modified":
         return delivery.modified_ns
     if order in (None, "name"):
@@ -190,10 +189,10 @@ def order_number(delivery: Delivery, order: str | None) -> int:
 
 
 def replays(deliveries: Iterable[Delivery], order: str | None = None) -> dict[str, Delivery]:
-    """Return the first file of the same content for every arrival whose rows came before, by path.
+    """Return, for every arrival with earlier content, the first file with that content, by path.
 
     Args:
-        deliveries: arrivals of one table that count; those of waiting rows have the content of their file.
+        deliveries: valid arrivals of one table; those of waiting rows have the content of their file.
     """
     alike: defaultdict[str, list[Delivery]] = defaultdict(list)
     for delivery in deliveries:
@@ -208,7 +207,7 @@ def replays(deliveries: Iterable[Delivery], order: str | None = None) -> dict[st
 
 
 def replay_notes(replayed: Mapping[str, Delivery], path: str) -> Iterator[str]:
-    """Say of a file that its content came before, or that others have its place."""
+    """Return notes that a file's content came before, or that others have its place."""
     if first := replayed.get(path):
         yield (
             f"{REPLAY} {first.path}, which arrived on {first.arrival_date}: its rows keep that place in the order of "
@@ -219,17 +218,17 @@ def replay_notes(replayed: Mapping[str, Delivery], path: str) -> Iterator[str]:
 
 
 def waiting_note(contract: Contract, keys: int) -> str:
-    """Say of an arrival for a raw table how many keys of its deletes have no record yet."""
+    """Return a note on how many keys of an arrival's deletes match no record yet."""
     lack = f"{UNDATED}{contract.event_time}: {counted(keys, 'key')} of them without a record"
     return f"{lack} within {counted(contract.restatement_window_days, 'day')}, for which they wait"
 
 
 @dataclass(frozen=True)
 class RawDay:
-    """A raw day that is no longer as the last good content was made from it.
+    """A raw day that changed since the last good content was computed from it.
 
     Args:
-        since: the newest release that still shows what was read of it; -1 where nothing was.
+        since: newest release that still shows the version that was read; -1 if none was read.
     """
 
     table: str
@@ -241,7 +240,7 @@ class RawDay:
 def new_arrivals(
     days: Iterable[RawDay], arrivals: Iterable[ArrivalRecord], released: Mapping[str, int]
 ) -> tuple[ArrivalRecord, ...]:
-    """Return the arrivals that are new on some raw days and still count, newest first."""
+    """Return arrivals that are new on some raw days and still count, newest first."""
     records = tuple(arrivals)
     withdrawn = {(record.table, record.origin) for record in records if record.kind == "withdrawal"}
     since: dict[tuple[str, str], int] = {}

@@ -1,4 +1,4 @@
-"""The circuit of a table, decided: closed, open or half-open, from verdicts, policy, decisions and the time."""
+"""Decide whether a circuit is closed, open or half-open, from verdicts, policy, decisions and the time."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ Reasons = Mapping[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class TableVerdict:
-    """What became of one batch of a table: judged, or not judged because something failed.
+    """Verdict on one batch of a table: judged, or not judged because something failed.
 
     Args:
         table: `<layer>.<table>`.
         at: UTC.
-        number: in the order in which the ledger got verdicts, from 1.
-        day: the newest day that failed; None where none did.
-        attempt: what that day was made from and by.
-        failed: what blocked, by class; empty where nothing did.
-        warned: what was published with a warning, by check.
-        publication: that published days of it; empty where none did.
-        is_try: whether it was computed in a stage to try an open circuit, and not to be published.
+        number: position in the ledger's order of verdicts, from 1.
+        day: the newest failed day; None without one.
+        attempt: fingerprint and code of that day.
+        failed: blocking findings, by class; empty without any.
+        warned: findings published with a warning, by check.
+        publication: publication with days of it; empty without one.
+        is_try: whether it was computed in a stage to try an open circuit, not for publication.
         is_pending: whether the verdict is still to come.
-        tries: of a try, the number of the verdict that opened the circuit, or of the last try that counted. 0 in
+        tries: for a try, the number of the verdict that opened the circuit, or of the last try that counted. 0 in
             verdicts of earlier versions, which count for whatever is open.
-        lives_by: of a pending verdict of days that are judged and not published yet, a lock that its process holds.
+        lives_by: for a pending verdict of judged and unpublished days, a lock that its process holds.
     """
 
     table: str
@@ -64,7 +64,7 @@ class TableVerdict:
 
 @dataclass(frozen=True)
 class Change:
-    """A moment at which a circuit changed.
+    """A change of a circuit.
 
     Args:
         at: UTC.
@@ -77,12 +77,12 @@ class Change:
 
 @dataclass(frozen=True)
 class Try:
-    """A try of an open circuit that is due.
+    """A due try of an open circuit.
 
     Args:
-        day: to compute without publishing it: the newest that failed.
-        due: when the wait before it ends, UTC. After a try that fails it is another moment, and so another try.
-        follows: as `tries` of its verdict.
+        day: day to compute without publishing it: the newest that failed.
+        due: end of the wait before it, UTC. After a failed try it is another moment, and so another try.
+        follows: value of `tries` in its verdict.
     """
 
     day: date
@@ -95,19 +95,19 @@ State = Literal["closed", "open", "half-open", "frozen", "overridden"]
 
 @dataclass(frozen=True)
 class CircuitState:
-    """Where the circuit of a table stands.
+    """State of a table's circuit.
 
     Args:
         state: `frozen` is open until a person closes it; `overridden` is open, and a person lets publications pass.
-        why: for a person; empty where it is closed.
-        since: when it opened; None where it is closed.
-        next_try: when the next try is due; None where it is closed or frozen.
-        cause: the verdict that opened it; None where a person did, or where it is closed.
-        failing: the verdicts of days that failed, oldest day first; the newest that is not good by now is tried.
-        wait: from a try that fails to the next one.
-        scope: what a person froze or overrode; empty without such a decision.
+        why: reason for a person; empty if closed.
+        since: when it opened; None if closed.
+        next_try: when the next try is due; None if closed or frozen.
+        cause: verdict that opened it; None if a person did, or if closed.
+        failing: verdicts of failed days, oldest day first; the newest that is still bad is tried.
+        wait: pause between a failed try and the next.
+        scope: scope that a person froze or overrode; empty without such a decision.
         follows: number of the verdict that opened it, or of the last try that counted.
-        by_clock: missing verdicts, and the end of an override: they are written down before anything else happens.
+        by_clock: missing verdicts, and the end of an override, which are recorded before anything else happens.
     """
 
     state: State = "closed"
@@ -129,7 +129,7 @@ class CircuitState:
         return self.state in ("open", "half-open", "frozen")
 
     def sentence(self, table: str) -> str:
-        """Say why nothing of the table is published, since when, and what comes next."""
+        """Say why the table is not published, since when, and what comes next."""
         since = f" since {self.since:%Y-%m-%d %H:%M} UTC" if self.since else ""
         then = "; the next run tries it" if self.state == "half-open" else ""
         if self.state == "open":
@@ -141,7 +141,7 @@ class CircuitState:
         return f"{what} is {self.state}{since}: {self.why}{then}"
 
     def hold(self, table: str) -> Hold:
-        """Return what keeps days of the table, and of those that read it; each day is filled in."""
+        """Return the hold on days of the table and its readers; each day is filled in."""
         assert self.since is not None
         run = self.cause.run if self.cause else ""
         return Hold(table, date.min, UNTIL_LIFTED, CIRCUIT, self.sentence(table), run, self.since)
@@ -150,7 +150,7 @@ class CircuitState:
 def circuit(
     verdicts: Collection[TableVerdict], policy: Circuit, decisions: Sequence[CircuitDecision], now: datetime
 ) -> CircuitState:
-    """Decide where the circuit of one table stands.
+    """Return the state of one table's circuit.
 
     Args:
         now: UTC.
@@ -173,12 +173,12 @@ def circuit(
 
 
 def applies_to(decision: CircuitDecision, table: str, domain: str) -> bool:
-    """Return whether a decision is about a table, by its own name or by its domain."""
+    """Return whether a decision concerns a table, by its own name or by its domain."""
     return decision.scope in (table, f"{DOMAIN}{domain}", ALL)
 
 
 def _missing(verdicts: Collection[TableVerdict], policy: Circuit, now: datetime) -> tuple[TableVerdict, ...]:
-    """Return pending verdicts that should have come by now, as failures.
+    """Return overdue pending verdicts, as failures.
 
     They are newer than all written ones: the next verdict or decision is written after these.
     """
@@ -190,7 +190,7 @@ def _missing(verdicts: Collection[TableVerdict], policy: Circuit, now: datetime)
 
 
 class _Machine:
-    """The circuit while its history is read, oldest first."""
+    """State machine of a circuit, fed with its history, oldest first."""
 
     def __init__(self, policy: Circuit) -> None:
         self._policy = policy
@@ -206,7 +206,7 @@ class _Machine:
         self._changes: list[Change] = []
 
     def decide(self, decision: CircuitDecision) -> None:
-        """Follow a person's decision. It ends an override of before, unless it closes another scope than that."""
+        """Apply a person's decision. It ends an earlier override, unless it closes another scope."""
         self._expire(decision.created_at)
         if decision.kind != "close" or (self._override and self._override.scope == decision.scope):
             self._override = decision if decision.kind == "override" else None
@@ -223,7 +223,7 @@ class _Machine:
         self._changes.append(Change(decision.created_at, now, _signed(decision)))
 
     def judge(self, verdict: TableVerdict) -> None:
-        """Follow a verdict: it opens a closed circuit; of an open one only tries count, each after the one before."""
+        """Apply a verdict: it may open a closed circuit; of an open one only tries count, each after the one before."""
         self._expire(verdict.at)
         if why := verdict.failed.get(OVERRIDE_ENDED):
             self._changes.append(Change(verdict.at, self.state(verdict.at).state, f"the end of what was {why}"))
@@ -241,7 +241,7 @@ class _Machine:
         self._end_override()
 
     def state(self, now: datetime) -> CircuitState:
-        """Return where it stands at a moment."""
+        """Return its state at a moment."""
         changes = tuple(self._changes)
         until = self._override.until if self._override else None
         if self._override and until and now < until:
@@ -259,7 +259,7 @@ class _Machine:
         return replace(self._open, state="half-open" if is_due else "open", changes=changes)
 
     def override_over(self, now: datetime) -> tuple[TableVerdict, ...]:
-        """Return the verdict that an override has ended, where only the clock says so."""
+        """Return the verdict that ended an override, if only the clock shows it."""
         if self._override is None or self._override.until is None or now < self._override.until:
             return ()
         return (TableVerdict(table="", at=now, run="", failed={OVERRIDE_ENDED: _signed(self._override)}),)
@@ -270,7 +270,7 @@ class _Machine:
             self._override = None
 
     def _end_override(self) -> None:
-        """End an override with what it lets pass: a circuit that opens later stops again."""
+        """End an override with what it lets pass: a circuit that opens later stops the table again."""
         scopes, since = self._passed
         if not scopes.intersection(self._frozen) and (since is None or self._open.since != since):
             self._override = None
@@ -312,7 +312,7 @@ class _Machine:
         return {name: why for name, why in self._failed(verdict).items() if name in self._policy.classes}
 
     def _count(self, verdict: TableVerdict) -> None:
-        """Add a verdict to what can open the circuit: a table may have thousands, so none is looked at twice."""
+        """Count a verdict towards opening the circuit, in constant time: a table may have thousands."""
         if ROLLED_BACK in verdict.failed:
             self._rollbacks.append(verdict)
             return
@@ -322,7 +322,7 @@ class _Machine:
             failed.append(verdict)
 
     def _why_opens(self, newest: TableVerdict) -> tuple[str, Sequence[TableVerdict]] | None:
-        """Return why the newest verdict opens the circuit, with all verdicts that do; None where it does not."""
+        """Return why the newest verdict opens the circuit, with all verdicts that do; None if it does not."""
         policy = self._policy
         if at_once := [name for name in policy.at_once if name in newest.failed]:
             return f"{at_once[0]}: {newest.failed[at_once[0]]}", [newest]
@@ -342,7 +342,7 @@ class _Machine:
 
 
 def _with(failing: tuple[TableVerdict, ...], verdict: TableVerdict) -> tuple[TableVerdict, ...]:
-    """Return the newest verdict of each day that failed, oldest day first."""
+    """Return the newest verdict of each failed day, oldest day first."""
     of_days = {each.day: each for each in (*failing, verdict) if each.day}
     return tuple(of_days[day] for day in sorted(of_days))
 

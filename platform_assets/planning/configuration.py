@@ -1,6 +1,6 @@
-"""The configuration of a table: what its contract says about the content of its days, and what a change of it means.
+"""Configuration of a table: the part of its contract that affects the content of days, and the effect of changes.
 
-Descriptions, owners, how serious a check is, when a day is overdue: none of that is here, because no row depends on it.
+Descriptions, owners, severities of checks and freshness are not part of it, because no row depends on them.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ Parts = dict[str, Any]
 
 @dataclass(frozen=True)
 class Configuration:
-    """What a contract says about the content of its table.
+    """The part of a contract that affects the content of its table.
 
     Args:
-        parts: by name: columns, key, inputs, rules, order; judged, where a day can be refused by a rule.
+        parts: parts by name: columns, key, inputs, rules, order; judged, if a rule can refuse a day.
     """
 
     parts: Parts
 
     @property
     def hash(self) -> str:
-        """The same for contracts that mean the same."""
+        """Return a hash that equivalent contracts share."""
         return hashlib.sha256(json.dumps(self.parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -47,15 +47,15 @@ NEEDS: tuple[Need, ...] = get_args(Need)
 
 @dataclass(frozen=True)
 class ContractChange:
-    """One difference between the contract that a day was computed under and today's.
+    """A difference between the contract that computed a day and today's.
 
     Args:
-        what: of one of the kinds below, for a person, with the column or rule by name.
-        compatible: what readers had is still there and means the same.
-        needs: `nothing` where days of both contracts can lie side by side; `any days` where the table gets other
-            columns with the first days that are computed anew, and the others read right; `all days` where it has to
-            get all of them in one publication; `another table` where it cannot follow.
-        is_of_column: whether it is a column that differs.
+        what: the change for a person, with the column or rule by name.
+        compatible: whether everything that readers had is still there with the same meaning.
+        needs: `nothing` if days of both contracts can coexist; `any days` if the table gets other columns with the
+            first recomputed days, and the others read right; `all days` if it must get all of them in one publication;
+            `another table` if it cannot follow.
+        is_of_column: whether a column differs.
     """
 
     what: str
@@ -77,12 +77,12 @@ class ContractChange:
 
 
 def need_of(changes: Iterable[ContractChange]) -> Need:
-    """Return what a table needs to follow all of some changes."""
+    """Return what a table needs to follow all of these changes."""
     return max((change.needs for change in changes), key=NEEDS.index, default="nothing")
 
 
 def configuration(catalogue: Catalogue, contract: Contract) -> Configuration:
-    """Return the parts of a contract, and of its inputs, from which a day's content follows."""
+    """Return the parts of a contract, and of its inputs, that determine a day's content."""
     judged = {rule.name: _judged(rule) for rule in contract.rules if rule.allowed is not None}
     return Configuration(
         {
@@ -97,16 +97,16 @@ def configuration(catalogue: Catalogue, contract: Contract) -> Configuration:
 
 
 def settling(parts: Parts) -> Parts:
-    """Return the parts by which it is settled which version of a record counts."""
+    """Return the parts that decide which version of a record counts."""
     return {name: parts.get(name) for name in ("key", "rules", "order")}
 
 
 def contract_changes(before: Parts, after: Parts) -> tuple[ContractChange, ...]:
-    """Return what differs between two configurations of a table, part by part, columns first.
+    """Return the differences between two configurations of a table, part by part, columns first.
 
-    A column that is added with nulls allowed, or widened, is compatible; one that is dropped, renamed, retyped or made
-    to have no nulls is not, nor is another key, rule, input, window or order of versions. Days with another key cannot
-    lie beside each other, nor can files with another type for a column or with one that the table has no more.
+    An added nullable column and a widened one are compatible; a dropped, renamed or retyped column, or one that becomes
+    not null, is not, nor is another key, rule, input, window or order of versions. Days with different keys cannot
+    coexist, nor can files with another type for a column or with a dropped one.
     """
     return (
         *_columns(before.get("columns", {}), after.get("columns", {})),
@@ -119,7 +119,7 @@ def contract_changes(before: Parts, after: Parts) -> tuple[ContractChange, ...]:
 
 
 def column_changes(table: Mapping[str, str], contract: Contract) -> tuple[ContractChange, ...]:
-    """Return what differs between the columns of a table on disk and today's contract.
+    """Return the differences between the columns of a table on disk and today's contract.
 
     Args:
         table: type of every declared column that the table has, by name, in the contract's words.
@@ -161,7 +161,7 @@ def _columns(before: Mapping[str, list[Any]], after: Mapping[str, list[Any]]) ->
 
 
 def is_wider(new: str, old: str) -> bool:
-    """Return whether a type holds every value of another one exactly, in a contract's words."""
+    """Return whether a type holds every value of another one exactly, by the contract's type names."""
     if old == "int":
         return new in ("long", "double")
     before, after = digits_of(old), digits_of(new)
@@ -187,8 +187,8 @@ def _named(noun: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> li
 def _orders(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[ContractChange]:
     """Yield changes of the keys and the order of input rows.
 
-    Raw rows keep by which of their columns they were ordered when they were delivered; how far apart they are compared,
-    and how the rest of the order goes, can change.
+    Raw rows record which of their columns ordered them at delivery; the compared distance and the rest of the order can
+    change.
     """
     for table in sorted(before.keys() | after.keys()):
         had, has = before.get(table, {}), after.get(table, {})
@@ -239,13 +239,13 @@ def _rule(rule: Rule) -> str:
 
 
 def _judged(rule: Rule) -> str:
-    """Say by what a day is refused or warned of; what sets rows aside is among the rules."""
+    """Return what refuses a day or warns of it; what sets rows aside is among the rules."""
     what = "rows in quarantine" if rule.quarantines else f"{rule.severity} unless {_rule(rule)}"
     return f"{what}, at most {rule.allowed}"
 
 
 def _order(catalogue: Catalogue, contract: Contract) -> dict[str, dict[str, Any]]:
-    """Return keys and order of input rows: for silver of its raw tables, for gold of its as-of inputs."""
+    """Return keys and order of input rows: for silver those of its raw tables, for gold of its as-of inputs."""
     order: dict[str, dict[str, Any]] = {}
     for read in contract.inputs:
         source = catalogue[read.table]

@@ -1,7 +1,6 @@
-"""The state of a day: up to date, stale and why, held, blocked, or missing. Decided here, for everybody.
+"""Decide the state of a day: up to date, stale and why, held, blocked, or missing.
 
-`status`, `why`, plans, sensors and steps ask the same function, so that what one of them says is what another one
-does.
+`status`, `why`, plans, sensors and steps call the same function, so they agree.
 """
 
 from __future__ import annotations
@@ -25,23 +24,23 @@ from platform_assets.records.history import DayMark, Hold, Marks, hold_of_each_d
 
 @dataclass(frozen=True, slots=True)
 class UpToDate:
-    """The day is what it would become."""
+    """Recomputing the day would not change it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A day of a raw table that was never loaded, or one that the calendar does not have."""
+    """A day of a raw table that was never loaded, or one outside the calendar."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """The day would become something else, and can be computed.
+    """Recomputing the day would change it, and it can be computed.
 
     Args:
-        fingerprint: that it would get; empty where something that it reads is not there.
-        by_data: what it reads is not what it was made from, or was never computed. Such days need no person.
-        by_code: it was computed by other code than today's, or by such code a person had it put back.
-        by_configuration: the same with what the contract says.
+        fingerprint: fingerprint that it would get; empty if an input is missing.
+        by_data: its inputs changed, or it was never computed. Such days need no person.
+        by_code: it was computed by other code than today's, or by such code and a person restored it.
+        by_configuration: the same for the contract's configuration.
     """
 
     fingerprint: str
@@ -51,26 +50,26 @@ class Stale:
 
     @property
     def by_version(self) -> bool:
-        """Through code or configuration: for a person to take."""
+        """Return whether the day is stale through code or configuration, which needs a person."""
         return self.by_code or self.by_configuration
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The day would come out as it was refused: it is left alone until its input or its code is another, or lifted."""
+    """The day would be refused again: it is left alone until its input or code changes, or the hold is lifted."""
 
     hold: Hold
 
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """The day cannot be computed, because something that it reads is not there, or not good.
+    """The day cannot be computed, because an input is missing or not good.
 
     Args:
-        day: of it, that is missing or held.
-        hold: that keeps it; None where nothing of it was ever loaded and nothing refused.
+        day: its input day that is missing or held.
+        hold: the hold; None if the input was never loaded and nothing was refused.
         is_there: whether the input day has content, the last good one.
-        otherwise: what it would be if only that were there; None where it would need nothing.
+        otherwise: its state if only that input were there; None if it would be up to date.
     """
 
     table: str
@@ -88,9 +87,10 @@ _UP_TO_DATE, _MISSING = UpToDate(), Missing()
 
 
 def in_force(holds: Iterable[Hold], states: States) -> tuple[Hold, ...]:
-    """Return the holds that keep something from readers now, in their order.
+    """Return the holds that affect readers now, in their order.
 
-    A hold of an up-to-date day refuses a result that would not be made now. It waits in case that result comes back.
+    A hold of an up-to-date day refuses a result that would not be computed now. It stays in case that result comes
+    back.
     """
     return tuple(hold for hold in holds if not isinstance(states.get(hold.table, {}).get(hold.day), UpToDate))
 
@@ -106,7 +106,7 @@ def day_states(
     """Return the state of some days of a table, oldest first.
 
     Args:
-        forced: days to compute whatever their state; only their inputs, or a rollback until lifted, can block them.
+        forced: days to compute whatever their state; only their inputs, or a lasting rollback, can block them.
     """
     have = tables.marks.get(contract.name, {})
     if not contract.inputs:
@@ -134,35 +134,35 @@ def stopped_day(by: Hold, day: date, state: Stale | None = None) -> Blocked:
     """Return the state of a day that an open circuit stops.
 
     Args:
-        day: of the table, or of one that is made from it.
+        day: a day of the table, or of a table computed from it.
     """
     return Blocked(by.table, day, replace(by, day=day), is_there=True, otherwise=state)
 
 
 def not_up_to_date(states: Mapping[date, DayState]) -> dict[date, DayState]:
-    """Return the few days of a long history about which there is something to say."""
+    """Return the few days of a long history that are not up to date."""
     return {day: state for day, state in states.items() if state is not _UP_TO_DATE}
 
 
 def stale_through_data(states: Mapping[date, DayState]) -> dict[date, str]:
-    """Return the days that need no person to be computed, with the fingerprint that each would get."""
+    """Return the days that need no person to be computed, with their new fingerprints."""
     return {day: state.fingerprint for day, state in states.items() if isinstance(state, Stale) and state.by_data}
 
 
 def unblocked(state: DayState) -> DayState:
-    """Return what a day would be if all that it reads were there."""
+    """Return a day's state if all its inputs were there."""
     return state.otherwise or _UP_TO_DATE if isinstance(state, Blocked) else state
 
 
 def at_root(state: Blocked, above: Callable[[str, date], DayState | None]) -> Blocked:
-    """Return a blocked day's state with what keeps the input day that it lacks, as `above` says the state of that."""
+    """Return a blocked day's state with what blocks its missing input; `above` has the state of that."""
     while state.hold is None and isinstance(its_own := above(state.table, state.day), Blocked):
         state = replace(state, table=its_own.table, day=its_own.day, hold=its_own.hold)
     return state
 
 
 def fingerprint_of(state: DayState) -> str:
-    """Return what a stale day would be made from; empty of any other."""
+    """Return a stale day's new fingerprint; empty for any other day."""
     return state.fingerprint if isinstance(state, Stale) else ""
 
 
@@ -174,17 +174,17 @@ def same_input(contract: Contract, days: Collection[date], tables: TableStates) 
 
 
 def left_to_people(catalogue: Catalogue, tables: TableStates) -> frozenset[str]:
-    """Tables that no run of a sensor or schedule touches: those that have to follow their contract, and their readers.
+    """Return tables that no sensor or schedule touches: those that must follow their contract, and their readers.
 
-    What reads such a table would read other columns than it was written for. Raw tables take added columns by
-    themselves, with the next delivery.
+    A reader of such a table would read other columns than it was written for. Raw tables add columns by themselves,
+    with the next delivery.
     """
     own = {name for name, need in tables.changing.items() if catalogue[name].inputs or need != "any days"}
     return frozenset(own | {c.name for c in catalogue if any(read.table in own for read in c.inputs)})
 
 
 class _Refusals:
-    """Which held days would come out as they were refused, and which of them a person may try with other code."""
+    """Find held days that would be refused again, and those that a person may try with other code."""
 
     def __init__(
         self, holds: Iterable[Hold], now: Mapping[date, str], today: Version | None, accept: Collection[str]
@@ -231,7 +231,7 @@ _Differs = Mapping[tuple[str, str], tuple[bool, bool]]
 def _alone(
     day: date, fingerprint: str, mark: DayMark | None, refusals: _Refusals, differs: _Differs, *, is_forced: bool
 ) -> DayState:
-    """Return the state of a day that nothing blocks."""
+    """Return the state of an unblocked day."""
     if (hold := refusals.refused.get(day)) and (hold.lasts or not is_forced):
         return Held(hold)
     code, configuration = differs[mark.code_version, mark.configuration] if mark else (False, False)
@@ -280,12 +280,12 @@ def _blocked(
 
 @dataclass(frozen=True)
 class TableStates:
-    """The state of tables at one moment, from which the states of their days follow.
+    """The state of tables at one moment, which determines the states of their days.
 
     Args:
-        versions: by what each table with a transform is computed today; without it, nothing is stale through that.
-        changing: tables that have other columns, or days of another key, than their contract says today, and what each
-            needs to follow it.
+        versions: code version and configuration of each table with a transform today; without them, nothing is stale
+            through that.
+        changing: tables whose columns or keys differ from their contract today, and what each needs to follow it.
         contents: for every table that is read as of a day, one hash of its days' content.
         stopped: tables that cannot be published, with the open circuit that stops them, their own or an input's.
     """
@@ -301,12 +301,12 @@ class TableStates:
 
     @cached_property
     def digests(self) -> Digests:
-        """Content of every loaded day, by table."""
+        """Return the digest of every loaded day, by table."""
         return {table: _digests(marks) for table, marks in self.marks.items()}
 
     @cached_property
     def held(self) -> Mapping[str, Mapping[date, Hold]]:
-        """Return for every held day the hold that says what readers have, by table."""
+        """Return for every held day the hold that affects readers, by table."""
         return {
             table: {day: hold for (_, day), hold in hold_of_each_day(holds).items()}
             for table, holds in self.holds.items()
@@ -314,7 +314,7 @@ class TableStates:
 
 
 def missing_days(table: str, tables: TableStates, and_these: Collection[date] = ()) -> list[date]:
-    """Return the days of a table that are not there, oldest first, some more taken as if they were."""
+    """Return the missing days of a table, oldest first; some days count as present."""
     return [day for day in not_there(tables.marks.get(table, {}), tables.calendar) if day not in and_these]
 
 
@@ -327,7 +327,7 @@ def _digests(marks: Mapping[date, DayMark]) -> Mapping[date, str]:
 def missing_input(
     inputs: Iterable[Input], day: date, missing: Mapping[str, Sequence[date]], calendar: Calendar
 ) -> tuple[str, date] | None:
-    """Return the first input day that a day reads and that is not there."""
+    """Return the first missing input day of a day."""
     for read in inputs:
         for start, end in ranges_read(read.window, day, calendar):
             at = bisect_left(missing[read.table], start)
@@ -339,7 +339,7 @@ def missing_input(
 def held_input(
     inputs: Iterable[Input], day: date, tables: TableStates, made: Mapping[str, Collection[date]] = MappingProxyType({})
 ) -> Hold | None:
-    """Return what holds the first input day of the same date that is not good, though it has content."""
+    """Return the hold of the first input day of the same date that is not good, although it has content."""
     for read in inputs:
         hold = tables.held.get(read.table, {}).get(day)
         is_not_good = hold is not None and not hold.is_of_good_content and day in tables.marks.get(read.table, {})

@@ -1,4 +1,4 @@
-"""Fingerprints: what a day was, or would now be, made from."""
+"""Fingerprints: hashes of a day's inputs, then or now."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _ALONE = (AsOf(), Span(0, 0))
 def fingerprints(
     contract: Contract, days: Collection[date], digests: Digests, calendar: Calendar, views: Views
 ) -> dict[date, str]:
-    """Return a hash of the digests of every input day that each of the days reads through the declared windows.
+    """Return for each day a hash of the digests of every input day that it reads through the declared windows.
 
-    For an input read as of the day, only rows valid on the day count. Beside an input read through several days, rows
+    For an input read as of the day, only rows valid on the day count. Next to an input read through several days, rows
     valid on any of these count, since their rows may be joined as of their own day.
 
     Args:
-        digests: content of the inputs, from the versions that are read.
-        views: of the inputs that are read as of a day, from the versions that are read.
+        digests: digests of the inputs, from the versions that are read.
+        views: views of the inputs that are read as of a day, from the versions that are read.
 
     Returns:
         One fingerprint per day whose inputs are loaded; a day that reads a day never loaded is missing. Loaded and
@@ -78,7 +78,7 @@ def joined_since(contract: Contract, day: date, calendar: Calendar) -> date:
 
 
 def valid_on(view: View, days: Mapping[date, date]) -> dict[date, str]:
-    """Return digests of the rows valid on each of some days, or on any day since another; empty before the first row.
+    """Return digests of the rows valid on each of some days, or since an earlier day; empty before the first row.
 
     Args:
         days: for each day the earliest as-of day of its joins, mostly the day itself.
@@ -102,7 +102,7 @@ def _valid(have: Mapping[date, str], calendar: Calendar, since: Mapping[date, da
 
 
 def _chosen(have: Mapping[date, str], calendar: Calendar, days: Collection[date], window: Offsets) -> dict[date, str]:
-    """For each day the digests of its chosen days, unless one of them was never loaded."""
+    """Return for each day the digests of its chosen days, unless one of them was never loaded."""
     asked = {day: tuple(days_read(window, day, calendar)) for day in days if day in calendar}
     return {
         day: ",".join(f"{read}={have[read]}" for read in chosen)
@@ -114,7 +114,7 @@ def _chosen(have: Mapping[date, str], calendar: Calendar, days: Collection[date]
 def _joined(
     have: Mapping[date, str], calendar: Calendar, days: Collection[date], window: Span | MonthToDate
 ) -> dict[date, str]:
-    """For each day the digests of all days that it reads, unless one of them was never loaded."""
+    """Return for each day the digests of all days that it reads, unless one of them was never loaded."""
     parts: dict[date, str] = {}
     # If the clock is behind, held days may be outside the calendar.
     asked = sorted(day for day in days if day in calendar)
@@ -134,7 +134,7 @@ def _joined(
 
 
 def _running(have: Mapping[date, str], calendar: Calendar, until: date) -> dict[date, str]:
-    """For each day the hash of all days up to it, ending before the first that was never loaded."""
+    """Return for each day the hash of all days up to it, ending before the first that was never loaded."""
     total = hashlib.sha256()
     parts: dict[date, str] = {}
     for day in day_range(calendar.first, until):

@@ -1,9 +1,8 @@
-"""The result of the last look at all days, so that the next one looks only at changes since, however long the history.
+"""Result of the last look at all days, so that the next looks only at changes since, however long the history.
 
-A look says of one release which days were not up to date, and so that all others were. That stays true for ever. What
-can have become of those since follows from what was published, held, or added to the calendar: the days themselves, and
-those that read them through a window. Only these are looked at again. Losing a look costs only time. A look made under
-other contracts or by other code is ignored.
+A look records which days were not up to date at one release; all others were. Their present state follows from later
+publications, holds and new days of the calendar: only these days, and those that read them through a window, are looked
+at again. Losing a look costs only time. A look made under other contracts or by other code is ignored.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ _MANY = 1_000
 
 
 class Look(BaseModel):
-    """What was found at one release.
+    """Result of a look at one release.
 
     Args:
         today: the date in UTC.
-        open_days: by table, the days that were not up to date, not loaded, held, or outside the calendar.
-        contents: of tables that are read as of a day, what their days held, as `content_of` has it.
+        open_days: days that were not up to date, not loaded, held, or outside the calendar, by table.
+        contents: content of tables that are read as of a day, as `content_of` has it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -55,7 +54,7 @@ class Since:
     """A look, and what happened since.
 
     Args:
-        mark: of the look, where it is kept.
+        mark: mark of the look, if it is stored.
     """
 
     look: Look
@@ -68,20 +67,20 @@ class Since:
         return frozenset({*self.look.open_days.get(table, ()), *self.published.get(table, ()), *self.new_days})
 
     def is_of_most_days(self, tables: Collection[str]) -> bool:
-        """Return whether so many days of some tables have to be looked at that fetching all of them takes less."""
+        """Return whether so many days of some tables must be looked at that fetching all of them is faster."""
         asked = sum(len(self.open_days(table)) for table in tables)
         return asked > _MANY and asked * 4 > len(self.calendar.days()) * len(tables)
 
     @property
     def new_days(self) -> tuple[date, ...]:
-        """Return those that the calendar did not have."""
+        """Return days that the calendar did not have."""
         return tuple(day_range(date.fromordinal(self.look.last.toordinal() + 1), self.calendar.last))
 
 
 def look_for(
     catalogue: Catalogue, versions: Mapping[str, Version], configurations: Mapping[str, str], first: date
 ) -> str:
-    """Hash what a look is of: contracts, code and the calendar's first day. Under others, days are in another state."""
+    """Hash what a look depends on: contracts, code and the calendar's first day."""
     parts = [str(_FORM), str(first)]
     for contract in catalogue:
         name, closed = contract.name, ",".join(map(str, sorted(contract.closed_days)))
@@ -92,7 +91,7 @@ def look_for(
 
 
 def to_look_at(catalogue: Catalogue, tables: TableStates, since: Since) -> dict[str, frozenset[date]]:
-    """Return the days of tables with a transform that may be anything but up to date, by table."""
+    """Return the days of tables with a transform that may not be up to date, by table."""
     held = {table: {hold.day for hold in holds} for table, holds in tables.holds.items()}
     new = since.new_days
     changed: dict[str, set[date]] = {}
@@ -125,5 +124,5 @@ def open_days(
 
 
 def outside(marks: Mapping[date, object], calendar: Calendar) -> set[date]:
-    """Days outside the calendar that have content all the same."""
+    """Return days outside the calendar that have content."""
     return {day for day in not_known_beforehand(marks) if day not in calendar}

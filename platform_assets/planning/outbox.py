@@ -1,4 +1,4 @@
-"""Messages to exposures about a publication, and when a failed delivery is retried."""
+"""Messages to exposures about a publication, and the time of retries."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_WARNED = 20
 
 
 def key_of(publication: str, exposure: str) -> str:
-    """Return the idempotency key of a message, the same each time the publication is indexed."""
+    """Return the idempotency key of a message, which is the same whenever the publication is indexed."""
     return sha256(f"{publication}\0{exposure}".encode()).hexdigest()[:32]
 
 
@@ -34,7 +34,7 @@ def message_of(record: PublicationRecord, exposure: str, changed: Mapping[str, C
     """Return the message to an exposure about a publication.
 
     Args:
-        changed: days whose content the publication changed, by table that the exposure reads.
+        changed: changed days of the publication, by table that the exposure reads.
 
     Returns:
         The message, due at once; None where nothing changed for the exposure.
@@ -81,7 +81,7 @@ def message_of(record: PublicationRecord, exposure: str, changed: Mapping[str, C
 
 
 def lineage_message(record: PublicationRecord, table: str) -> Message:
-    """Return the message that has the lineage events of a publication and table made, when it is delivered."""
+    """Return the message that stands for the lineage events of a publication and table until delivery."""
     return Message(
         key=key_of(record.publication, f"{OPENLINEAGE} {table}"),
         target=OPENLINEAGE,
@@ -102,10 +102,10 @@ def _warning(warned: Sequence[DayRecord]) -> Iterator[str]:
 
 
 def next_try(key: str, tries: int, now: datetime) -> datetime | None:
-    """Return when a message is tried again.
+    """Return when a message is retried.
 
-    Pauses double, up to a longest one, and each is up to a fifth longer, by a share that follows from the message: no
-    two that failed together come back together, and the same question has the same answer.
+    Pauses double, up to a longest one, and each is up to a fifth longer, by a share derived from the message: messages
+    that failed together do not come back together, and the same question has the same answer.
 
     Returns:
         When; None once it was tried often enough.

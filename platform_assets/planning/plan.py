@@ -1,7 +1,7 @@
 """Plan which days of which tables to recompute, in which order, why, and at what cost.
 
-A plan is explained or executed from the same value. At execution days may be struck, because what they read came out as
-it was; none are added.
+A plan is explained or executed from the same value. During execution days may be struck, because their inputs came out
+unchanged; none are added.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Estimate:
 
 
 def written(days: Collection[date], known: Mapping[date, DayMark]) -> Estimate | None:
-    """Return how much some days will probably have, without how long it takes; None where the table has no day."""
+    """Return the probable size of some days, without the time; None if the table has no day."""
     recent = newest(known, _NEWEST)
     if not days or not recent:
         return None
@@ -87,10 +87,10 @@ def written(days: Collection[date], known: Mapping[date, DayMark]) -> Estimate |
 
 
 def estimate(days: Collection[date], known: Mapping[date, DayMark]) -> Estimate | None:
-    """Estimate what some days will take: one that is there is about as large again, others like the median day.
+    """Estimate the cost of some days: an existing day keeps its size, others are like the median day.
 
-    Seconds are those of a median day for each, and once what the smallest publication among them took beyond that: a
-    job costs something before its first day. The median is that of the newest hundred.
+    Seconds are those of a median day for each, and once the fixed cost of the smallest publication among them: a job
+    costs something before its first day. The median is that of the newest hundred.
 
     Returns:
         None where none of these days was timed, so that nothing can be said.
@@ -104,7 +104,7 @@ def estimate(days: Collection[date], known: Mapping[date, DayMark]) -> Estimate 
 
 
 def total(estimates: Iterable[Estimate | None]) -> Estimate | None:
-    """All together; None as soon as one of them is not known."""
+    """Return the sum of estimates; None if one of them is unknown."""
     summed = Estimate()
     for part in estimates:
         if part is None:
@@ -114,11 +114,11 @@ def total(estimates: Iterable[Estimate | None]) -> Estimate | None:
 
 
 def is_brief(written: Estimate | None, taken_bytes: int) -> bool:
-    """Return whether work ends before a JVM has compiled well what it executes: few rows to write, little to take in.
+    """Return whether work ends before a JVM has compiled it well: few rows to write, little to ingest.
 
     Args:
-        written: by all steps that are planned; None if a table was never computed, so that nothing is known of it.
-        taken_bytes: of files whose days join the plan.
+        written: by all planned steps; None if a table was never computed, so that nothing is known.
+        taken_bytes: bytes of files whose days join the plan.
     """
     return written is not None and written.rows <= _BRIEF_ROWS and taken_bytes <= _BRIEF_BYTES
 
@@ -136,12 +136,12 @@ _BY_VERSION: frozenset[Reason] = frozenset({"code", "configuration"})
 
 @dataclass(frozen=True)
 class Intake:
-    """What waits for a raw table. Which days its files touch is known once they are taken.
+    """Waiting work of a raw table. The days that its files touch are known after ingestion.
 
     Args:
         bytes: of all of them.
-        quiet: days to load as empty, because no rows were expected on them.
-        due: days that have come and have waiting rows that arrived too far ahead.
+        quiet: days to load as empty, because no rows were expected.
+        due: days that have come and have waiting rows.
     """
 
     table: str
@@ -153,7 +153,7 @@ class Intake:
 
 @dataclass(frozen=True)
 class PlannedStep:
-    """One table with the days to recompute."""
+    """A table with the days to recompute."""
 
     table: str
     reasons: Mapping[date, Reasons]
@@ -161,12 +161,12 @@ class PlannedStep:
 
     @property
     def days(self) -> tuple[date, ...]:
-        """Oldest first."""
+        """Return its days, oldest first."""
         return tuple(self.reasons)
 
     @cached_property
     def by_reasons(self) -> dict[Reasons, tuple[date, ...]]:
-        """The days that have the same reasons."""
+        """Return the days by their reasons."""
         by_reasons: defaultdict[Reasons, list[date]] = defaultdict(list)
         for day, reasons in self.reasons.items():
             by_reasons[reasons].append(day)
@@ -174,7 +174,7 @@ class PlannedStep:
 
 
 class BlockedDay(NamedTuple):
-    """A day that is to be recomputed and cannot be."""
+    """A day that should be recomputed and cannot be."""
 
     state: Blocked
     reasons: Reasons
@@ -185,16 +185,16 @@ class Plan:
     """What a refresh would do.
 
     Args:
-        intakes: deliveries that raw tables take first; the days that these touch join the steps.
-        waiting: days that wait for a person and were not asked for: stale only through code or configuration, or of
-            a table that no run touches by itself until it follows its contract. For a person who asks, only protected
+        intakes: deliveries that raw tables ingest first; the days that these touch join the steps.
+        waiting: days that wait for a person and were not requested: stale only through code or configuration, or of a
+            table that no automatic run touches until it follows its contract. For a person's request, only protected
             days, which wait for a plan file.
-        blocked: days that are stale or asked for, or reached by a step, and cannot be computed because an input day is
-            not there or not good and no step before makes it so, by table.
-        by_people: tables that the plan leaves alone, because one has to follow its contract and was not asked for.
-        bereft: days that are there and read one that is not, as after a rollback to before it was ever computed, by
-            table. They stay as they are until it is there.
-        moment: what was looked at. On anything else the plan has to be made anew, as after raw tables took something.
+        blocked: stale, requested or reached days that cannot be computed because an input day is missing or not good
+            and no earlier step changes that, by table.
+        by_people: tables that the plan leaves alone, because one must follow its contract and was not requested.
+        bereft: existing days that read a missing day, as after a rollback to before it was ever computed, by table.
+            They stay unchanged until it is there.
+        moment: moment of the plan. At any other moment it must be made again, as after ingestion.
     """
 
     intakes: tuple[Intake, ...] = ()
@@ -208,24 +208,24 @@ class Plan:
 
     @property
     def estimate(self) -> Estimate | None:
-        """Add up the estimates of all steps; None if nothing is known of one of them."""
+        """Return the sum of the estimates of all steps; None if one of them is unknown."""
         return total(step.estimate for step in self.steps)
 
     @property
     def days(self) -> int:
-        """Return how many days of tables are recomputed."""
+        """Return how many table-days are recomputed."""
         return sum(len(step.days) for step in self.steps)
 
     @property
     def stale(self) -> dict[str, tuple[date, ...]]:
-        """The days that are not what they would be, or will not be, whether they can be computed or not, by table."""
+        """Return the days that are or will be stale, computable or not, by table."""
         to_do = {step.table: set(step.days) for step in self.steps}
         tables = (*to_do, *(self.blocked.keys() - to_do.keys()))
         return {table: tuple(sorted({*to_do.get(table, ()), *self.blocked.get(table, ())})) for table in tables}
 
     @property
     def is_empty(self) -> bool:
-        """Return whether there is nothing that can be done."""
+        """Return whether nothing can be done."""
         return not self.intakes and not self.steps and not self.tries
 
 
@@ -240,7 +240,7 @@ def make_plan(
     """Plan the steps that bring the request up to date: all stale days, and all days that they reach.
 
     Args:
-        states: of every day of every table with a transform, as `day_states` has them.
+        states: states of every day of every table with a transform, from `day_states`.
     """
     wanted = wanted_days(catalogue, request, tables.calendar)
     by_people: Collection[str] = () if request.by_person else left_to_people(catalogue, tables)
@@ -310,7 +310,7 @@ class _Planned:
             self.waiting.append(PlannedStep(table, reasons, estimate(reasons, known)))
 
     def _takes(self, table: str, day: date) -> bool:
-        """Return whether a day is computed that is stale by code or configuration alone."""
+        """Return whether a day that is stale by code or configuration alone is computed."""
         if not self._request.by_person or self._request.leaves(table, day):
             return False
         is_there = day in self._tables.marks.get(table, {}) and day not in self._request.protected_too
@@ -321,7 +321,7 @@ class _Planned:
         return known.state if known else self._states.get(table, {}).get(day)
 
     def _kept(self, contract: Contract, states: Mapping[date, DayState]) -> dict[date, Blocked]:
-        """Return the days that are blocked, or held for good, and stay so after the steps before, and by what."""
+        """Return the days that stay blocked or held after the steps before, and why."""
         tables, kept = self._tables, dict[date, Blocked]()
         blocked = {day: state for day, state in states.items() if isinstance(state, Blocked)}
         to_come = {
@@ -346,7 +346,7 @@ class _Planned:
     def _through_inputs(
         self, contract: Contract, days: Collection[date], states: Mapping[date, DayState]
     ) -> defaultdict[date, set[Reason]]:
-        """Return why days are stale through data, now or after the steps before; also days that cannot be computed."""
+        """Return why days are stale through data, now or after the steps before, also uncomputable ones."""
         reasons_of: defaultdict[date, set[Reason]] = defaultdict(set)
         taken = stale_through_data({day: unblocked(state) for day, state in states.items()})
         for day, reasons in through_data(contract, taken, self._tables, self._past).items():
@@ -365,7 +365,7 @@ class _Planned:
 
 
 def reason_counts(steps: Iterable[PlannedStep]) -> dict[Reason, int]:
-    """Return how many days have each reason; a day that has two counts for both."""
+    """Return how many days have each reason; a day with two reasons counts for both."""
     counts: defaultdict[Reason, int] = defaultdict(int)
     for step in steps:
         for reasons, days in step.by_reasons.items():
@@ -375,11 +375,11 @@ def reason_counts(steps: Iterable[PlannedStep]) -> dict[Reason, int]:
 
 
 class LeftToDo(NamedTuple):
-    """The rest of a planned step once the steps before it are done.
+    """The rest of a planned step after the steps before it.
 
     Args:
-        days: that still need work, or cannot be computed after all, which the step then says.
-        struck: what they read came out as it was.
+        days: days that still need work, or cannot be computed after all, which the step then reports.
+        struck: days whose inputs came out unchanged.
     """
 
     days: tuple[date, ...]
@@ -387,7 +387,7 @@ class LeftToDo(NamedTuple):
 
 
 def left_to_do(step: PlannedStep, states: Mapping[date, DayState], request: Request) -> LeftToDo:
-    """Return the rest of a planned step once the steps before it are done."""
+    """Return the rest of a planned step after the steps before it."""
     days: list[date] = []
     struck: list[date] = []
     for day, reasons in step.reasons.items():
@@ -400,7 +400,7 @@ def left_to_do(step: PlannedStep, states: Mapping[date, DayState], request: Requ
 
 
 def _is_due(state: DayState, reasons: Reasons, request: Request) -> bool:
-    """Return whether the step of a planned day is to compute it, or to say what keeps it."""
+    """Return whether the step of a planned day is to compute it, or to report what blocks it."""
     match state:
         case UpToDate():
             return False

@@ -1,4 +1,4 @@
-"""Why a day is stale, in a closed vocabulary that the command line, Dagster and plans share."""
+"""Reasons of stale days, a closed vocabulary of the command line, Dagster and plans."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ _BY_VERSION: Mapping[tuple[bool, bool], Reasons] = {
 
 
 class Revision(NamedTuple):
-    """A day as one release made it.
+    """A day as one release published it.
 
     Args:
-        tombstones: rows among them that only say that a key has moved away.
+        tombstones: rows that only mark a key that moved away.
     """
 
     release: int
@@ -54,7 +54,7 @@ class Revision(NamedTuple):
 
     @property
     def records(self) -> int:
-        """Rows that a source delivered."""
+        """Return the number of rows that a source delivered."""
         return self.rows - self.tombstones
 
 
@@ -64,12 +64,12 @@ Revisions = Mapping[date, Sequence[Revision]]
 
 @dataclass(frozen=True)
 class Past:
-    """What of the past is needed to say why days are stale.
+    """The past that is needed to explain stale days.
 
     Args:
         read_at: the release at which a stale day read each of its inputs, by table, day and input.
         revisions: of the days of inputs that changed since the earliest of these, by table; days in order.
-        views: of inputs that are read as of a day, at those releases, by table and release.
+        views: views of inputs that are read as of a day, at those releases, by table and release.
     """
 
     read_at: Mapping[str, Mapping[date, Mapping[str, int]]] = field(default_factory=dict)
@@ -78,27 +78,27 @@ class Past:
 
 
 def ordered(reasons: Collection[Reason]) -> Reasons:
-    """Each once, in the order of the vocabulary."""
+    """Return each reason once, in the order of the vocabulary."""
     return tuple(reason for reason in REASONS if reason in reasons)
 
 
 def leading(reasons: Reasons) -> Reason:
-    """Return the reason that stands for all of a day: an event comes before a change of a day that reads it."""
+    """Return the reason that stands for all of a day: an event comes before a change of an input day."""
     return next((reason for reason in reasons if reason != "upstream content"), reasons[0])
 
 
 def never_computed(days: Collection[date], computed: Collection[date]) -> dict[date, Reasons]:
-    """Return why days that are not among the computed ones are to be computed."""
+    """Return why uncomputed days are to be computed."""
     never = [day for day in days if day not in computed]
     first, last = first_and_last(computed) if never else (date.max, date.min)
     return {day: ("gap",) if first < day < last else ("never computed",) for day in never}
 
 
 def through_data(contract: Contract, days: Collection[date], tables: TableStates, past: Past) -> dict[date, Reasons]:
-    """Return why days whose fingerprint would be another one now are stale.
+    """Return why days with another fingerprint now are stale.
 
     Args:
-        days: stale through data, or held although their inputs are unchanged, because a change was taken back.
+        days: stale through data, or held although their inputs are unchanged, because a change was undone.
     """
     have = tables.marks.get(contract.name, {})
     came_back: Reasons = ("correction",) if contract.layer == "silver" else ("upstream content",)
@@ -108,7 +108,7 @@ def through_data(contract: Contract, days: Collection[date], tables: TableStates
 
 
 def through_version(states: Mapping[date, DayState]) -> dict[date, Reasons]:
-    """Return which days are stale because people changed the code, or what the contract says about content."""
+    """Return days that are stale because people changed the code or the configuration."""
     return {
         day: _BY_VERSION[state.by_code, state.by_configuration]
         for day, state in states.items()
@@ -117,18 +117,18 @@ def through_version(states: Mapping[date, DayState]) -> dict[date, Reasons]:
 
 
 def changed_days(read: Input, day: date, read_at: int, revisions: Revisions, calendar: Calendar) -> tuple[date, ...]:
-    """Return the days of one input that are no longer as a day read them, oldest first."""
+    """Return the days of one input that changed since a day read them, oldest first."""
     near = days_in(list(revisions), ranges_read(read.window, day, calendar))
     return tuple(d for d in near if revisions[d] and digest_at(revisions[d], read_at) != revisions[d][-1].digest)
 
 
 def digest_at(revisions: Sequence[Revision], release: int) -> str | None:
-    """Return what a day was at a release; None if it was not there."""
+    """Return a day's digest at a release; None if it did not exist."""
     return next((revision.digest for revision in reversed(revisions) if revision.release <= release), None)
 
 
 def what_happened(revisions: Sequence[Revision], read_at: int) -> frozenset[Reason]:
-    """Return why a raw day differs from what it was at a release: rows came, or a key moved away."""
+    """Return why a raw day changed since a release: rows came, or a key moved away."""
     reasons: set[Reason] = set()
     empty = Revision(-1, "")
     before = [revision for revision in revisions if revision.release <= read_at][-1:] or [empty]
@@ -142,7 +142,7 @@ def what_happened(revisions: Sequence[Revision], read_at: int) -> frozenset[Reas
 
 
 def through_input(read: Input) -> Reason:
-    """Return what a change of an input other than raw is called."""
+    """Return the reason for a change of an input other than raw."""
     return "reference data" if isinstance(read.window, AsOf) else "upstream content"
 
 

@@ -29,9 +29,9 @@ class RetainedReleases:
     """Releases that stay readable.
 
     Args:
-        first: the oldest of those that were current at some time in the rollback window; with all that follow.
+        first: oldest release that was current at some time in the rollback window; all later ones stay too.
         current: the newest, which stays however old it is.
-        pinned: older pinned ones, oldest first.
+        pinned: older pinned releases, oldest first.
     """
 
     first: int
@@ -42,18 +42,17 @@ class RetainedReleases:
 def kept_releases(
     released: Sequence[tuple[int, datetime]], pins: Collection[int], now: datetime, window: timedelta, cut: int = 0
 ) -> RetainedReleases:
-    """Return the releases that the rollback window and pins keep.
+    """Return the releases kept by the rollback window and pins.
 
     A release leaves the window when its successor is as old as the window: until then it was the current state within
-    the window. A time in which nothing was published counts as no more than half a window: a
-    clock that is a year ahead, for one publication or for maintenance alone, looks like such a time. One that was set
-    back keeps more, never less.
+    the window. A time without publications counts as at most half a window: a clock that is a year ahead looks like
+    such a time. A clock that was set back keeps more, never less.
 
     Args:
         released: number and time of every release, oldest first; at least one.
         now: the time, UTC.
         window: how long a release stays after it was replaced.
-        cut: no release before this one stays, pinned or not: rows that it shows were erased.
+        cut: first release that may stay, pinned or not: earlier ones show erased rows.
     """
     current = released[-1][0]
     replaced = [(number, at) for (number, _), (_, at) in pairwise(released)]
@@ -71,11 +70,11 @@ def kept_releases(
 
 @dataclass(frozen=True)
 class FileUsage:
-    """What the log of a table says about its files.
+    """Files in the log of a table.
 
     Args:
         added: every file that was ever part of the table.
-        needed: those that a release that stays needs, each with the newest such release.
+        needed: files that a kept release needs, each with the newest such release.
     """
 
     added: frozenset[str] = frozenset()
@@ -88,13 +87,13 @@ class FileUsage:
 
 @dataclass(frozen=True)
 class StagingFolder:
-    """The folder of a publication in a table's, as it lies on disk.
+    """The folder of a publication in a table's folder, on disk.
 
     Args:
         files: bytes of each, by its path from the table's folder.
-        written: when the newest was written, UTC.
-        published: one of its files was ever part of the table.
-        in_use: a process is at work on it, or it belongs to a named stage.
+        written: time of the newest write, UTC.
+        published: whether one of its files was ever part of the table.
+        in_use: whether a process is working on it, or it belongs to a named stage.
     """
 
     table: str
@@ -105,7 +104,7 @@ class StagingFolder:
     in_use: bool = False
 
     def is_settled(self, now: datetime, safe_age: timedelta) -> bool:
-        """Return whether it will not be written to, or published, any more."""
+        """Return whether it will no longer be written to or published."""
         return not self.in_use and self.written <= now - safe_age
 
 
@@ -115,9 +114,9 @@ class Deletion:
 
     Args:
         files: bytes of each, by its path from the table's folder.
-        whole: nothing else is in the folder, so that it goes too.
-        orphan: no release ever referred to the folder.
-        is_history: releases that do not stay any more lose files by it.
+        whole: whether nothing else is in the folder, so that it is deleted too.
+        orphan: whether no release ever referred to the folder.
+        is_history: whether releases that are no longer kept lose files by it.
     """
 
     table: str
@@ -134,16 +133,16 @@ class Deletion:
 
     @property
     def task(self) -> Task:
-        """Whose work it is."""
+        """Return the maintenance task that deletes it."""
         return "stages" if self.orphan else "deletion"
 
 
 def deletion_of(folder: StagingFolder, use: FileUsage, now: datetime, safe_age: timedelta) -> Deletion | None:
     """Return the unneeded files of a folder; None if all of them stay.
 
-    Files that were part of the table go as soon as no release that stays needs them. Files that never were go once the
-    folder is settled: until then they may still be published. When the last row has gone, so does the rest, including
-    the stage's log.
+    Files that were part of the table are deleted when no kept release needs them. Other files are deleted once the
+    folder is settled: until then they may still be published. The rest, including the stage's log, is deleted with the
+    last row.
 
     Args:
         now: the time, UTC.
@@ -163,7 +162,7 @@ def deletion_of(folder: StagingFolder, use: FileUsage, now: datetime, safe_age: 
 
 
 def needed_of(folder: StagingFolder, use: FileUsage) -> tuple[int, int] | None:
-    """Return how many files of a folder releases that stay need, and the newest of these releases; None if none."""
+    """Return how many files of a folder kept releases need, and the newest of these releases; None if none."""
     needed = [use.needed[path] for path in folder.files if path in use.needed]
     return (len(needed), max(needed)) if needed else None
 
@@ -175,7 +174,7 @@ def _holds_rows(path: str) -> bool:
 
 
 def _beside(path: str) -> str:
-    """Return the file that a checksum file of Hadoop belongs to."""
+    """Return the file of a Hadoop checksum file."""
     folder, _, name = path.rpartition("/")
     return f"{folder}/{name[1:-4]}" if name.startswith(".") and name.endswith(".crc") else ""
 
@@ -183,10 +182,10 @@ def _beside(path: str) -> str:
 def days_to_compact(
     files: Mapping[date, Mapping[str, int]], held: Collection[date], most: int, small_bytes: int = SMALL_BYTES
 ) -> dict[date, tuple[str, ...]]:
-    """Return days with more small files than allowed, and these files, which become one, or one per part of the day.
+    """Return days with more small files than allowed, and these files, to merge into one, or one per part of the day.
 
     Args:
-        files: of every day, bytes by path; without files that must stay as they are.
+        files: files of every day, bytes by path; without files that must stay unchanged.
         small_bytes: files below this are small.
     """
     to_compact: dict[date, tuple[str, ...]] = {}

@@ -1,4 +1,4 @@
-"""Rolling back, decided: what days were before some publications, and what stands in the way."""
+"""Decide rollbacks: the content of days before some publications, and obstacles."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ NEVER = ""
 
 @dataclass(frozen=True)
 class Restoration:
-    """What becomes of the days of some publications.
+    """New content for the days of some publications.
 
     Args:
-        back_to: for every day that changes, the publication whose content it gets; `NEVER` for none.
-        undone: for every such day, the publications whose content goes, newest first.
-        in_the_way: days that a later publication made something else of, which stays unless the cascade is asked for:
-            that publication, the newest.
+        back_to: for every changed day, the publication whose content it gets; `NEVER` for none.
+        undone: for every such day, the publications that are undone, newest first.
+        in_the_way: days with a later publication, which stays without the cascade: that publication, the newest.
     """
 
     back_to: Mapping[TableDay, str]
@@ -38,12 +37,12 @@ def restoration(
     *,
     cascade: bool = False,
 ) -> Restoration:
-    """Return what days were before the oldest of some publications that made something of them.
+    """Return the content of days before the oldest of some publications that changed them.
 
     Args:
-        histories: of every day that one of them published, all publications that did, newest first.
-        compactions: publications that left the content as it was, which go with what they compacted.
-        cascade: whether what later publications made of these days goes too.
+        histories: all publications of every day that one of them published, newest first.
+        compactions: publications that kept the content, which are undone with what they compacted.
+        cascade: whether later publications of these days are undone too.
     """
     back_to: dict[TableDay, str] = {}
     undone: dict[TableDay, tuple[str, ...]] = {}
@@ -65,10 +64,10 @@ def restoration(
 def following(
     of_leaders: Restoration, followers: Mapping[TableDay, TableDay], histories: Mapping[TableDay, Sequence[str]]
 ) -> Restoration:
-    """With days that are published together with others, as those quarantined are, put back as far as these.
+    """Add days that follow others, such as quarantined ones, and restore them as far as these.
 
     Args:
-        followers: days, each with the one that it is published with.
+        followers: days, each with the one that it follows.
     """
     back_to, undone = dict(of_leaders.back_to), dict(of_leaders.undone)
     for day, leader in followers.items():
@@ -79,10 +78,10 @@ def following(
 
 
 def refusals(undone: Iterable[tuple[str, Version]], today: Version) -> set[Attempt]:
-    """Return what must not be published of a day again: what was rolled back, and the same made by today's code.
+    """Return content that must not be published again: the rolled-back one, and today's code on the same inputs.
 
     Args:
-        undone: fingerprint of what a day had been, with by what it was computed as far as that is known.
+        undone: former fingerprint of each day, with its code if known.
     """
     return {
         Attempt(fingerprint, version)
@@ -94,10 +93,10 @@ def refusals(undone: Iterable[tuple[str, Version]], today: Version) -> set[Attem
 
 
 def back_again(refused: Collection[Attempt], fingerprint: str, made_by: Version) -> set[Attempt]:
-    """Return what people refused of a day and it is all the same, with what they refused of the same input.
+    """Return published content that people had refused, with other refusals of the same input.
 
     Args:
-        made_by: by what it was computed, as far as that is known.
+        made_by: its code, if known.
     """
     same_input = {attempt for attempt in refused if attempt.fingerprint == fingerprint}
     is_back = any(attempt.made_by == Version() or not any(made_by.differs(attempt.made_by)) for attempt in same_input)

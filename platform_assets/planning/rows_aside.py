@@ -1,7 +1,7 @@
-"""Rows that are not in their day: late or ahead, refused at parsing, quarantined by a rule; and what people decided.
+"""Rows outside their day: late or ahead, refused at parsing, quarantined by a rule; and decisions about them.
 
-A row is late, or ahead, by its arrival date, never by the clock, so that it is so however often and whenever it is
-ingested. Late rows wait for a person. Rows ahead wait for their day, unless a person decides otherwise.
+A row is late or ahead by its arrival date, never by the clock, however often and whenever it is ingested. Late rows
+wait for a person. Rows ahead wait for their day, unless a person decides otherwise.
 """
 
 from __future__ import annotations
@@ -20,23 +20,22 @@ State = Literal["waiting", "ahead", "refused", "withdrawn"]
 
 
 def late_table(raw_table: str) -> str:
-    """Return where the rows of a raw table wait that came too late, or too far ahead."""
+    """Return the table of a raw table's waiting rows."""
     return f"late.{raw_table.partition('.')[2]}"
 
 
 def days_late(arrival_date: date, day: date) -> int:
-    """Return how many days after its day a row arrived; less than 0 where it came before."""
+    """Return how many days after its day a row arrived; negative if it came before."""
     return (arrival_date - day).days
 
 
 @dataclass(frozen=True)
 class LateRows:
-    """The waiting rows that one arrival brought for one day: what a decision is about.
+    """Waiting rows of one arrival and day: the subject of a decision.
 
     Args:
-        state: whether they wait for a decision, or being ahead for their day, were refused by a person, or their
-            arrival was withdrawn.
-        protected: why their day is protected; empty of others, which came too late or too far ahead.
+        state: whether they wait for a decision or their day, were refused, or their arrival was withdrawn.
+        protected: why their day is protected; empty for other days.
     """
 
     table: str
@@ -51,7 +50,7 @@ class LateRows:
 
     @property
     def days_late(self) -> int:
-        """Return how many days after their day they arrived; less than 0 where they came before it."""
+        """Return how many days after their day they arrived; negative if before."""
         return days_late(self.arrival_date, self.day)
 
     @property
@@ -62,10 +61,10 @@ class LateRows:
 
 @dataclass(frozen=True)
 class LateSelection:
-    """Which late rows a decision is about: those of an arrival, or those of a table on some days.
+    """Late rows of a decision: those of an arrival, or of a table on some days.
 
     Args:
-        table: a raw table; counts where no arrival is given.
+        table: a raw table; used if no arrival is given.
         most_days_late: only rows that came at most so many days after their day.
     """
 
@@ -88,10 +87,10 @@ class LateSelection:
 
 
 def open_to(verdict: Verdict, queue: Collection[LateRows], selection: LateSelection) -> tuple[LateRows, ...]:
-    """Return the selected rows that can still be decided so, by table, day and arrival.
+    """Return the selected rows that such a decision can still change, by table, day and arrival.
 
-    Those that wait, for a decision or for their day; and, since a refusal may have been a mistake, those refused if
-    their arrival is approved by name.
+    These are the waiting rows; and, since a refusal may have been a mistake, refused rows if their arrival is approved
+    by name.
     """
     states = {"waiting", "ahead"}
     if verdict == "approval" and selection.arrival is not None:
@@ -101,23 +100,23 @@ def open_to(verdict: Verdict, queue: Collection[LateRows], selection: LateSelect
 
 
 def deep_restatement(queue: Collection[LateRows], table: str, most_days_late: int) -> LateSelection | None:
-    """Return what the periodic deep restatement takes of a table; None where nothing waits that came in time for it."""
+    """Return the rows of the periodic deep restatement of a table; None without any."""
     days = {rows.day for rows in queue if rows.table == table and rows.state == "waiting" and not rows.protected}
     selection = LateSelection(table=table, days=frozenset(days), most_days_late=most_days_late)
     return selection if open_to("approval", queue, selection) else None
 
 
 def due_rows(queue: Collection[LateRows], last: date) -> tuple[LateRows, ...]:
-    """Return the rows that came ahead and whose day has come since, unless a person decided otherwise."""
+    """Return rows that came ahead and whose day has come, unless a person decided otherwise."""
     return tuple(rows for rows in queue if rows.state == "ahead" and rows.day <= last)
 
 
 @dataclass(frozen=True)
 class LateCounts:
-    """How many rows wait.
+    """Numbers of waiting rows.
 
     Args:
-        waiting: undecided rows that will not enter by themselves.
+        waiting: rows without a decision that do not enter by themselves.
         ahead: rows that wait for their day.
     """
 
@@ -126,7 +125,7 @@ class LateCounts:
 
 
 def counts_of(queue: Collection[LateRows]) -> LateCounts:
-    """Return what waits of a queue."""
+    """Return the numbers of waiting rows of a queue."""
     waiting, ahead = (sum(rows.rows for rows in queue if rows.state == state) for state in ("waiting", "ahead"))
     return LateCounts(waiting, ahead)
 
@@ -141,13 +140,13 @@ class AsideRow:
 
     Args:
         table: the raw table that refused it, or the silver table whose rule it breaks.
-        day: of the event; of a refused row, when it arrived.
-        error: class of error: the rules that it breaks, or its first fault without the value.
-        reason: all that is wrong with it; may quote values.
-        payload: the row as it was delivered; nothing of a whole file.
-        number: of a refused row in its file, from 1; None where that is not known.
-        place: of a refused row among the versions that its file brought; None likewise.
-        discarded: who needs it no more, and why.
+        day: day of the event; for a refused row, of its arrival.
+        error: class of error: the broken rules, or the first fault without the value.
+        reason: all faults; may quote values.
+        payload: the row as delivered; empty for a whole file.
+        number: number of a refused row in its file, from 1; None if unknown.
+        place: place of a refused row among the versions of its file; None likewise.
+        discarded: who discarded it, and why.
     """
 
     table: str
@@ -165,7 +164,7 @@ class AsideRow:
 
 @dataclass(frozen=True)
 class AsideSelection:
-    """Which rows a person means: of a table, of days, of a class of error, of an arrival; all by default."""
+    """Selected rows: of a table, of days, of a class of error, of an arrival; all by default."""
 
     table: str | None = None
     days: frozenset[date] | None = None

@@ -1,7 +1,7 @@
-"""The tables, days and keys that a person names, and the request made from them.
+"""Selected tables, days and keys, and the request made from them.
 
-Of a day only the rows of some keys may be computed, while all others are carried over. Also here: which days are
-protected, and which days stand for all others where some are tried or verified.
+Only the rows of some keys of a day may be computed, while all others are copied. Also here: protected days, and samples
+of days.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ class ScopeError(PlatformError):
 
 @dataclass(frozen=True)
 class KeyScope:
-    """Keys by the values of their columns; a row belongs to it that has one of each column's.
+    """Keys by the values of their columns; a row needs a matching value in each column.
 
     Args:
-        keys: columns, each with the texts of its values, both in order.
+        keys: columns, each with the texts of its values, both sorted.
     """
 
     keys: tuple[tuple[str, tuple[str, ...]], ...]
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return that have to have certain values."""
+        """Return the restricted columns."""
         return tuple(name for name, _ in self.keys)
 
     @property
     def texts(self) -> dict[str, tuple[str, ...]]:
-        """Return the scope as a manifest has it."""
+        """Return the scope for a manifest."""
         return dict(self.keys)
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ class KeyScope:
 
 
 def shown_keys(keys: Mapping[str, Collection[str]]) -> str:
-    """Keys as a command takes them, and as a person reads them."""
+    """Return keys in the syntax of the command line, for people."""
     return " and ".join(f"{name}={','.join(map(_quoted, values))}" for name, values in keys.items())
 
 
@@ -93,23 +93,23 @@ def scope_of(contract: Contract, asked: Mapping[str, Collection[str]]) -> KeySco
 
 
 def value_of(text: str, type_: str) -> int | str | date:
-    """Return a value as Python has it."""
+    """Return a text as a Python value."""
     if type_ == "date":
         return date.fromisoformat(text)
     return int(text) if type_ in _BITS else text
 
 
 def nearest(text: str, there: Collection[str]) -> tuple[str, ...]:
-    """Return the few values nearest to one that is not there; where none is near, the first of them."""
+    """Return the few values nearest to a missing one; without near ones, the first."""
     near = get_close_matches(text, sorted(there), _NEAREST, 0.3)
     return tuple(near or sorted(there)[:_NEAREST])
 
 
 def mixed(before: str, now: str) -> str:
-    """Return the fingerprint, or code version, of a day some of whose rows were computed now and the others before.
+    """Return the fingerprint, or code version, of a day with newly computed and copied rows.
 
-    Where both are the same, it is that one. Else one that no day would ever get, so that the day stays stale for just
-    this reason until it is computed whole; also if its input or its code becomes again what it was.
+    If both are equal, it is that one. Else it is one that no day would ever get, so the day stays stale for just this
+    reason until it is computed whole, even if its input or code returns to what it was.
     """
     return now if before == now else MIXED + sha256(f"{before} {now}".encode()).hexdigest()[:16]
 
@@ -136,7 +136,7 @@ def _checked(contract: Contract, name: str, text: str) -> str:
 
 @dataclass(frozen=True)
 class Selection:
-    """Tables and days that a person names; all by default."""
+    """Selected tables and days; all by default."""
 
     tables: frozenset[str] = frozenset()
     days: frozenset[date] | None = None
@@ -146,7 +146,7 @@ class Selection:
         return not self.tables or table in self.tables
 
     def has_day(self, day: date | None) -> bool:
-        """Return whether a day is among them; where any is, so is what lies on none."""
+        """Return whether a day is selected; rows without a day are if no days are named."""
         return self.days is None or day in self.days
 
 
@@ -156,15 +156,15 @@ EVERYTHING = Selection()
 
 @dataclass(frozen=True)
 class Request(Selection):
-    """A selection that is to be brought up to date with all that it is made from, and how far.
+    """A selection to bring up to date with all its inputs, and how far.
 
     Args:
-        by_person: days stale only through code or configuration are included.
-        force: the requested days are recomputed whatever their state.
-        by_table: days of each table, in place of `days`; of those not in `tables` only what is stale or reached.
-        protected_too: protected days that are computed all the same, as a plan file says why.
-        keys: only rows of these keys are, of the tables and days named alone; all of them by default.
-        takes: whether raw tables first take what was delivered for them.
+        by_person: whether days that are stale only through code or configuration are included.
+        force: whether the requested days are recomputed whatever their state.
+        by_table: days of each table, in place of `days`; of other tables only stale or reached days.
+        protected_too: protected days to compute, as a plan file explains.
+        keys: only rows of these keys are computed, of the named tables and days; all of them by default.
+        takes: whether raw tables first ingest their deliveries.
     """
 
     by_person: bool = False
@@ -175,7 +175,7 @@ class Request(Selection):
     takes: bool = True
 
     def named_days(self, table: str, wanted: Collection[date]) -> frozenset[date]:
-        """Return the days of a table that were asked for by name: the table's, the days', or by force all."""
+        """Return the days of a table requested by name: the table's, the days', or by force all."""
         if self.by_table:
             return self.by_table.get(table, frozenset()).intersection(wanted) if table in self.tables else frozenset()
         named = table in self.tables or (not self.tables and (self.days is not None or self.force))
@@ -184,7 +184,7 @@ class Request(Selection):
         return frozenset(wanted) if self.days is None else self.days.intersection(wanted)
 
     def leaves(self, table: str, day: date) -> bool:
-        """Return whether a day that is stale by code alone stays so: days of a table are named, and not this one."""
+        """Return whether a day that is stale by code alone stays so: other days of its table are named."""
         return bool(self.by_table) and table in self.tables and day not in self.by_table.get(table, ())
 
 
@@ -196,7 +196,7 @@ BY_PERSON = Request(by_person=True)
 
 
 def wanted_days(catalogue: Catalogue, request: Request, calendar: Calendar) -> dict[str, frozenset[date]]:
-    """Return the days asked for, and those of other tables that they are made from, through every window."""
+    """Return the requested days, and the days of their inputs through every window."""
     every = frozenset(calendar.days())
     if request.by_table:
         wanted = {name: set(every & days) for name, days in request.by_table.items()}
@@ -213,16 +213,16 @@ def wanted_days(catalogue: Catalogue, request: Request, calendar: Calendar) -> d
 
 
 def days_to_probe(rows: Mapping[date, int], together: int) -> tuple[date, ...]:
-    """Return the days most likely to show what a transform should not do; none where they could show nothing new.
+    """Return the days most likely to reveal a faulty transform; none if they could show nothing new.
 
-    One with days on both sides, because it shows reads of both the day before and the day after; among those the one
-    with most rows, because it has most ties. Without such a day all days are taken.
+    A day with neighbours on both sides shows reads of the day before and the day after; among those the one with most
+    rows has most ties. Without such a day all days are taken.
 
-    A day computed alone shows nothing about reads of neighbours, nor do few days about reads of days farther away. So a
-    larger number of days than ever before has something new to show.
+    A single day shows nothing about reads of neighbours, nor do few days about reads of distant ones. So a larger
+    number of days than ever before has something new to show.
 
     Args:
-        together: most days with rows that the transform has made together before.
+        together: most days with rows that the transform has computed together before.
     """
     ordered = [day for day in sorted(rows) if rows[day]]
     # A neighbour that comes out empty may have been looked at all the same.
@@ -234,11 +234,11 @@ def days_to_probe(rows: Mapping[date, int], together: int) -> tuple[date, ...]:
 
 @dataclass(frozen=True)
 class Draw:
-    """How days are drawn that are verified in place of all.
+    """A random sample of days to verify.
 
     Args:
-        most: how many besides the newest; fewer where there are not so many.
-        seed: the same one draws the same days.
+        most: number of days besides the newest; fewer if there are fewer.
+        seed: the same seed draws the same days.
     """
 
     most: int = 3
@@ -256,13 +256,13 @@ _NOT_DATA = {"code", "configuration"}
 
 
 class ProtectedDaysError(PlatformError):
-    """Protected days were to be computed without a plan that says why."""
+    """Protected days would be computed without a plan that says why."""
 
 
 def protected_in(
     catalogue: Catalogue, planned: Mapping[str, Collection[date]], known: Mapping[str, Collection[date]]
 ) -> dict[str, dict[date, str]]:
-    """Return the days of a plan that are protected and have content, each with the reason of that, by table."""
+    """Return the protected days of a plan that have content, each with the reason, by table."""
     protected = {table: _protected(catalogue, table, days, known) for table, days in planned.items()}
     return {table: days for table, days in protected.items() if days}
 
@@ -281,10 +281,10 @@ def protected_without_data(
 def refuse_protected(
     catalogue: Catalogue, reasons: Mapping[str, Mapping[date, Reasons]], known: Mapping[str, Collection[date]]
 ) -> None:
-    """Refuse to compute protected days that have content, and for which no data of theirs asks.
+    """Refuse to compute protected days that have content, unless their data changed.
 
     Raises:
-        ProtectedDaysError: naming the first table.
+        ProtectedDaysError: names the first table.
     """
     for table, days in protected_without_data(catalogue, reasons, known).items():
         raise ProtectedDaysError(
@@ -314,7 +314,7 @@ class SelectorError(PlatformError):
 
 
 def is_selector(word: str) -> bool:
-    """Return whether a word can only be a selector: no table has such a name."""
+    """Return whether a word can only be a selector, because no table can have such a name."""
     return word == STALE or word.startswith("+") or word.endswith("+") or word.partition(":")[0] in _KINDS
 
 
@@ -322,7 +322,7 @@ def select(catalogue: Catalogue, words: Iterable[str], stale: Callable[[], Colle
     """Return the names of the tables that any of these selectors selects.
 
     Args:
-        stale: returns the tables that have stale days; called only if a selector asks.
+        stale: returns the tables with stale days; called only if a selector needs it.
 
     Raises:
         UnknownTableError: a selector names a table that no domain declares.

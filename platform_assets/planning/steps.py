@@ -1,7 +1,7 @@
-"""What a recomputation executes: a table and its days, and how they are cut into batches.
+"""Steps of a recomputation: a table and its days, and their batches.
 
-Days between which a record has moved are published together or not at all: of one alone, the record would be counted
-twice or nowhere.
+Days between which a record has moved are published together or not at all: otherwise the record would be counted twice
+or nowhere.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NO_SIZES: Mapping[date, int] = {}
 
 @dataclass(frozen=True)
 class Step:
-    """One table and the days of it to recompute, oldest first."""
+    """A table and its days to recompute, oldest first."""
 
     table: str
     days: tuple[date, ...]
@@ -33,16 +33,16 @@ def batches(
     least_bytes: int = 0,
     most_bytes: float = math.inf,
 ) -> tuple[tuple[date, ...], ...]:
-    """Split days, or arrival dates, in order, into batches. Each batch is one Spark job and ends in a publication.
+    """Split days, or arrival dates, in order, into batches. Each batch is one Spark job and one publication.
 
     A batch ends after `most` days, unless so little is read for them that more days cost nothing: starting a job and
-    publishing take as long for a day as for a year. Days that are tied are in the same batch, even if there are more of
-    them, since none may be published without the others.
+    publishing take as long for a day as for a year. Tied days are in the same batch, even if there are more of them,
+    since none may be published without the others.
 
     Args:
-        sizes: bytes that are read for a day, or delivered on it; 0 for days left out.
-        least_bytes: smallest size of a batch, and of a rest to become a batch of its own.
-        most_bytes: largest size of a batch, unless a day, or days that are tied, have more.
+        sizes: bytes read for a day, or delivered on it; 0 for days left out.
+        least_bytes: smallest size of a batch, also of the last one.
+        most_bytes: largest size of a batch, unless one day, or tied days, have more.
     """
     groups_of_days = groups(days, ties)
     sized = [(len(group), sum(sizes.get(day, 0) for day in group)) for group in groups_of_days]
@@ -51,12 +51,12 @@ def batches(
 
 
 def days_of(some: Sequence[tuple[date, ...]]) -> set[date]:
-    """All days of some batches."""
+    """Return all days of some batches."""
     return {day for batch in some for day in batch}
 
 
 def put_off(to_come: Sequence[tuple[date, ...]], days: Mapping[date, date]) -> list[tuple[date, ...]]:
-    """Batches to come, each with the days that have to be computed with one of its own.
+    """Return the batches to come, each with the days that must be computed with one of its own.
 
     Args:
         days: each with a day of one of the batches.
@@ -65,7 +65,7 @@ def put_off(to_come: Sequence[tuple[date, ...]], days: Mapping[date, date]) -> l
 
 
 def _cut(sizes: Sequence[tuple[int, int]], most: int, least_bytes: float, most_bytes: float) -> list[tuple[int, int]]:
-    """Return where batches of groups (days, bytes) start and end."""
+    """Return the bounds of batches of groups (days, bytes)."""
     spans: list[tuple[int, int]] = []
     start = days = size = before = 0
     for n, (more_days, more_bytes) in enumerate(sizes):
@@ -82,11 +82,11 @@ def _cut(sizes: Sequence[tuple[int, int]], most: int, least_bytes: float, most_b
 
 
 def newest_to_take(files_by_date: Mapping[date, int], most_files: int) -> date | None:
-    """Return how far a run goes that takes files oldest first, whole arrival dates at a time.
+    """Return the newest arrival date of a run that ingests files oldest first, whole arrival dates at a time.
 
     Args:
-        files_by_date: number of files that wait, by arrival date.
-        most_files: per run; a single date may have more, and is taken all the same.
+        files_by_date: number of waiting files, by arrival date.
+        most_files: most files of a run; a single date may have more, and is ingested whole.
 
     Returns:
         The newest arrival date to take; None where nothing has to be left.
@@ -106,7 +106,7 @@ Tie = tuple[date, date]
 
 
 def held_together(failing: Collection[date], ties: Iterable[Tie]) -> dict[date, date]:
-    """Return the days that a failing one keeps from being published, over any number of ties, each with that day."""
+    """Return the days that a failing day keeps from being published, over any number of ties, each with that day."""
     neighbours = _neighbours(ties)
     roots: dict[date, date] = {}
     for root in sorted(failing):
@@ -153,17 +153,17 @@ of files is decided."""
 
 
 def parts_of(sizes: Mapping[date, int], part_bytes: int) -> dict[date, int]:
-    """In how many parts each large day is computed and written; days that are one part are left out.
+    """Return the number of parts of each large day; days of one part are left out.
 
     Args:
         sizes: bytes of every day, as files.
-        part_bytes: that one task and one file should have, and no more.
+        part_bytes: most bytes of one task and one file.
     """
     return {day: -(-size // part_bytes) for day, size in sizes.items() if size > part_bytes}
 
 
 def whole_parts_of(sizes: Mapping[date, int], part_bytes: int) -> dict[date, int]:
-    """Return the same, for files that are not to be small: none has less, but for chance."""
+    """Return the number of parts for files that are not to be small: none has less, but for chance."""
     return {day: size // part_bytes for day, size in sizes.items() if size >= 2 * part_bytes}
 
 
@@ -174,5 +174,5 @@ def bytes_among(files: Mapping[date, Collection[DataFile]], names: Collection[st
 
 
 def has_heavy_key(parts: int, rows: int, most: int) -> bool:
-    """Return whether rows of one key are more than a part of its day: one task would work while others wait."""
+    """Return whether rows of one key exceed a part of its day: one task would work while others wait."""
     return parts > 1 and most * parts > rows

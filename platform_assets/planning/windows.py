@@ -1,7 +1,7 @@
 """Days: which exist, which a day reads through a window, which a changed day reaches, and their content.
 
-Both directions of a window come from the same declaration, so a filter can never see a day that invalidation forgot.
-The content of days is a mapping that may be fetched on demand: mostly few days of a long history matter. Results do not
+Both directions of a window come from the same declaration, so a filter never reads a day that invalidation missed. The
+content of days is a mapping that may be fetched on demand: mostly few days of a long history matter. Results do not
 depend on what was fetched.
 """
 
@@ -43,12 +43,12 @@ class Calendar:
         return self.first <= day <= self.last
 
     def clip(self, start: date, end: date) -> Ranges:
-        """Return the part of a range that lies in the calendar, as one range; none if none does."""
+        """Return the part of a range in the calendar, as one range; none if there is none."""
         start, end = max(start, self.first), min(end, self.last)
         return ((start, end),) if start <= end else ()
 
     def days(self) -> tuple[date, ...]:
-        """Every day, oldest first."""
+        """Return every day, oldest first."""
         return _days(self.first, self.last)
 
 
@@ -58,7 +58,7 @@ def _days(first: date, last: date) -> tuple[date, ...]:
 
 
 def day_range(start: date, end: date) -> Iterable[date]:
-    """Every day from `start` to `end`, both included."""
+    """Return every day from `start` to `end`, both included."""
     return (start + timedelta(days=n) for n in range((end - start).days + 1))
 
 
@@ -75,22 +75,22 @@ def ranges_read(window: Window, day: date, calendar: Calendar) -> Ranges:
 
 
 def in_any(spans: Iterable[tuple[date, date]], day: date) -> bool:
-    """Return whether a day lies in one of some ranges."""
+    """Return whether a day is in one of some ranges."""
     return any(first <= day <= last for first, last in spans)
 
 
 def days_in(days: Sequence[date], spans: Iterable[tuple[date, date]]) -> list[date]:
-    """Return those of some days that lie in ranges; both are in order, oldest first."""
+    """Return the days that are in some ranges; both are in order, oldest first."""
     return [day for first, last in spans for day in days[bisect_left(days, first) : bisect_right(days, last)]]
 
 
 def days_read(window: Window, day: date, calendar: Calendar) -> Iterable[date]:
-    """Every day of the input that `day` reads, oldest first."""
+    """Return every day of the input that `day` reads, oldest first."""
     return (read for first, last in ranges_read(window, day, calendar) for read in day_range(first, last))
 
 
 def _chosen(window: Offsets, day: date, sign: int = 1) -> list[date]:
-    """Return the days that a day reads, in the calendar or not; with -1 as the sign, the days that read it."""
+    """Return the days that a day reads, also outside the calendar; with -1 as the sign, the days that read it."""
     if window.unit == "days":
         return [day + timedelta(days=sign * n) for n in window.each]
     years = [day.year + sign * n for n in window.each]
@@ -98,7 +98,7 @@ def _chosen(window: Offsets, day: date, sign: int = 1) -> list[date]:
 
 
 def days_before_calendar(window: Window, day: date, calendar: Calendar) -> int:
-    """Count the days of a window that lie before the calendar: they do not exist, and the day is made without them.
+    """Count the days of a window before the calendar: they do not exist, and the day is computed without them.
 
     Refusing such days would leave a trailing window without its first ones for ever.
     """
@@ -111,12 +111,12 @@ def days_before_calendar(window: Window, day: date, calendar: Calendar) -> int:
 
 
 def days_around(window: Span | MonthToDate, day: date) -> tuple[int, int]:
-    """Return how many days before a day, and how many after it, it reads."""
+    """Return how many days before and after a day it reads."""
     return (window.before, window.after) if isinstance(window, Span) else (day.day - 1, 0)
 
 
 def window_text(window: Window) -> str:
-    """Return a window as contracts spell it; also part of what says under which contract a day was computed."""
+    """Return a window as contracts spell it; also part of a day's recorded configuration."""
     match window:
         case Span(0, 0):
             return "same_day"
@@ -133,7 +133,7 @@ def window_text(window: Window) -> str:
 
 
 def ranges_reached(window: Window, changed: date, calendar: Calendar) -> Ranges:
-    """Return the days whose window holds the `changed` day of the input, as ranges: the inverse of `ranges_read`."""
+    """Return the days whose window contains the `changed` day of the input, as ranges: the inverse of `ranges_read`."""
     match window:
         case Span(before, after):
             return calendar.clip(changed - timedelta(days=after), changed + timedelta(days=before))
@@ -158,29 +158,29 @@ def ranges(days: Collection[date]) -> Ranges:
 
 
 def as_named(days: Collection[date]) -> list[str]:
-    """Days as ranges, each as `--days` takes it."""
+    """Return days as ranges in the syntax of `--days`."""
     return [between(first, last) for first, last in ranges(days)]
 
 
 def between(first: date, last: date) -> str:
-    """Return a range of days as it is written everywhere; one day is that day."""
+    """Return a range of days in its usual spelling; one day is that day."""
     return str(first) if first == last else f"{first}..{last}"
 
 
 def which(days: Collection[date]) -> str:
-    """Days as ranges, the first few of them."""
+    """Return days as ranges, the first few of them."""
     spans = as_named(days)
     more = f" and {len(spans) - _SHOWN:,} more" if len(spans) > _SHOWN else ""
     return ", ".join(spans[:_SHOWN]) + more
 
 
 def days_later(day: date, days: int) -> date:
-    """Return the day so many days later; the last that there is, where that would be one of the year 10000."""
+    """Return the day so many days later; the last possible one before the year 10000."""
     return date.fromordinal(min(day.toordinal() + days, date.max.toordinal()))
 
 
 def within_reach(days: Collection[date], within_days: int) -> set[date]:
-    """Return the days at most `within_days` away from one of some days, those included, as far as there are any."""
+    """Return the existing days at most `within_days` away from some days, those included."""
     reached: set[date] = set()
     beyond = date.min.toordinal()
     for day in sorted(days):  # so that days near each other reach no day twice
@@ -201,7 +201,7 @@ def union_reached(window: Window, changed: Collection[date], calendar: Calendar)
 
 
 def _merged(spans: Collection[tuple[date, date]]) -> Ranges:
-    """Return the ranges that some ranges make together."""
+    """Return overlapping or adjacent ranges merged."""
     merged: list[tuple[date, date]] = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1] + timedelta(days=1):
@@ -217,10 +217,10 @@ FilesRead = Mapping[str, Mapping[date, int]]
 
 @dataclass(frozen=True)
 class Read:
-    """How much of an input was read.
+    """The part of an input that was read.
 
     Args:
-        days: whose files were read; a loaded day without rows has none.
+        days: days whose files were read; a loaded day without rows has none.
     """
 
     days: int = 0
@@ -233,7 +233,7 @@ class Read:
 def first_outside(
     contract: Contract, days: Collection[date], calendar: Calendar, read: FilesRead
 ) -> tuple[str, date] | None:
-    """Return the input and its day that was read outside the window of all these days; None if all is as declared."""
+    """Return the input and day that was read outside the windows of these days; None if all is as declared."""
     for declared in contract.inputs:
         spans = union_read(declared.window, days, calendar)
         for day in sorted(read.get(declared.table, ())):
@@ -243,7 +243,7 @@ def first_outside(
 
 
 def read_in_all(read: FilesRead) -> dict[str, Read]:
-    """Return what some days together made of each input necessary."""
+    """Return what some days together needed of each input."""
     return {table: Read(len(files), sum(files.values())) for table, files in read.items()}
 
 
@@ -262,11 +262,11 @@ V = TypeVar("V")
 
 
 class DaysOnDemand(Mapping[date, T]):
-    """The loaded days of a table, oldest first. Most are known to be there without a query.
+    """The loaded days of a table, oldest first. Most are known without a query.
 
     Args:
         calendar: the days that exist; others are fetched with its first or last quarter.
-        open_days: days that may or may not be loaded. Every other day of the calendar is loaded.
+        open_days: days that may not be loaded. Every other day of the calendar is loaded.
         fetch: the loaded days from one to another, oldest first.
     """
 
@@ -296,7 +296,7 @@ class DaysOnDemand(Mapping[date, T]):
         return sum(1 for _ in self)
 
     def mapped(self, what: Callable[[T], V]) -> DaysOnDemand[V]:
-        """Return the same days with something else known of each."""
+        """Return the same days with other content, mapped from each."""
         return DaysOnDemand(
             self.calendar,
             self.open_days,

@@ -18,10 +18,10 @@ class AnotherPySparkError(PlatformError):
 
 
 def refuse_another_pyspark() -> None:
-    """Look where PySpark would come from; to be asked before anything of it is imported.
+    """Check where PySpark would come from, before anything of it is imported.
 
     Raises:
-        AnotherPySparkError: from a folder that comes first, as `PYTHONPATH` says on machines with a Spark.
+        AnotherPySparkError: from a folder that comes first, such as one in `PYTHONPATH` on machines with a Spark.
     """
     found = find_spec("pyspark")
     try:

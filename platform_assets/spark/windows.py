@@ -1,4 +1,4 @@
-"""What a transform is given for an input it reads through more than its own day, and a query as a transform.
+"""Arguments of transforms for inputs read through a window, and queries as transforms.
 
 A query gets its inputs as relations that no other query sees.
 """
@@ -27,18 +27,18 @@ from platform_assets.spark.tables.reading import in_ranges
 
 @dataclass(frozen=True)
 class Windowed:
-    """The rows of all days that any of the days to compute reads."""
+    """Rows of all days that the days to compute read."""
 
     frame: DataFrame
     window: Window
     days: Collection[date]
 
     def per_day(self, frame: DataFrame | None = None) -> DataFrame:
-        """Return each row once for every day to compute whose window holds it.
+        """Return each row once for every day to compute whose window contains it.
 
         Args:
-            frame: rows to spread, by default all; aggregate to one row per key and `event_date` first, since every
-                row is repeated as often as the window is long.
+            frame: rows to spread, by default all; aggregate to one row per key and `event_date` first, since every row
+                is repeated as often as the window is long.
 
         Returns:
             The rows with `source_date`, the day they happened, and `event_date`, the day being computed.
@@ -49,7 +49,7 @@ class Windowed:
         return spread.where(in_ranges(ranges(self.days)))
 
     def _reached(self) -> Column:
-        """Return the days that a row of `source_date` may count for, in the calendar or not; some may be null."""
+        """Return the days for which a row of `source_date` may count, also outside the calendar; some may be null."""
         source = F.col(SOURCE_DAY)
         match self.window:
             case Span(before, after):
@@ -67,13 +67,13 @@ class Windowed:
 
 @dataclass(frozen=True)
 class History:
-    """Effective-dated rows: each holds from its day until the day of its key's next row.
+    """Effective-dated rows: each is valid from its day until the day of its key's next row.
 
     Args:
-        _frame: the rows with `event_date`, the first day on which they hold. Not for transforms: a day is made from
-            the rows valid on it, so rows replaced before must not count.
-        key: columns that name the thing whose attributes change.
-        order: columns by which its rows follow each other; of several on one day the last holds from that day on.
+        _frame: the rows with `event_date`, the first day on which they are valid. Not for transforms: a day is computed
+            from the rows valid on it, so rows replaced before must not count.
+        key: columns that identify the thing whose attributes change.
+        order: columns that order its rows; of several on one day the last is valid from that day on.
     """
 
     _frame: DataFrame
@@ -81,7 +81,7 @@ class History:
     order: Sequence[str] = (DAY,)
 
     def intervals(self) -> DataFrame:
-        """Return the rows with `_valid_from` and `_valid_to` in place of their day; the second is null to the last."""
+        """Return the rows with `_valid_from` and `_valid_to` instead of their day; a key's last row ends with null."""
         ordered = SortWindow.partitionBy(*self.key).orderBy(*self.order)
         return self._frame.select(
             *(name for name in self._frame.columns if name != DAY),
@@ -109,7 +109,7 @@ class History:
 
 
 def relations(name: str, given: DataFrame | Windowed | History) -> dict[str, DataFrame]:
-    """Return what a query can read of an input, by name; `engine.sql_tables` says the same of contracts."""
+    """Return the relations that a query can read of an input, by name, as `engine.sql_tables` does for contracts."""
     match given:
         case Windowed():
             pairs = given.per_day(given.frame.select(DAY).distinct())
@@ -124,7 +124,7 @@ _STATE = re.compile(r"\s*SQLSTATE: \w{5}.*$")
 
 
 class QueryError(TransformError):
-    """Spark cannot make sense of a query; `place` is its file, line and column."""
+    """Spark refuses a query; `place` is its file, line and column."""
 
     def __init__(self, what: str, place: str) -> None:
         super().__init__(what, "Correct it; no day of the table was published by it.")
@@ -132,9 +132,9 @@ class QueryError(TransformError):
 
 
 def query_transform(table: str, columns: Collection[str], statement: Statement, file: Path) -> Callable[..., DataFrame]:
-    """Return a function of a query's inputs that describes its rows, as a transform in Python does.
+    """Return a function of a query's inputs that describes its rows, like a transform in Python.
 
-    Columns of the contract are found whatever their case is, as SQL finds them.
+    Columns of the contract are found whatever their case, as in SQL.
     """
 
     def transform(**given: DataFrame | Windowed | History) -> DataFrame:
@@ -160,7 +160,7 @@ def query_transform(table: str, columns: Collection[str], statement: Statement, 
 
 
 def _explained(table: str, statement: Statement, file: Path, error: AnalysisException | ParseException) -> QueryError:
-    """Return what Spark says, with the place in the file: it read the normal form, three lines below."""
+    """Return Spark's message with the place in the file: it read the normal form, three lines below."""
     said, place = _STATE.sub("", first_line(error)), str(file)
     if where := _WHERE.search(str(error)):
         line, column = int(where[1]) - 4, int(where[2])

@@ -1,4 +1,4 @@
-"""`admin audit`, the history of a day, decisions, and undoing what another tool did."""
+"""`admin audit`, the history of a day, decisions, and undoing the commits of another tool."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def audit(
 ) -> Report:
     """Check both chains, logs, manifests, files, row counts and the ledger; exit code 1 on any fault.
 
-    A file that was damaged and is as long as before is found when its pages are read: a part of all files with every
-    audit, another one the next day.
+    Damage that keeps the length of a file is found when its pages are read: each audit reads a part of all files, every
+    day another part.
     """
     from platform_assets.operations.audit import audit_installation
 
@@ -114,7 +114,7 @@ def life(table: str, day: str) -> Report:
 
 
 def _head() -> Report:
-    """Print where both chains stand, as one value."""
+    """Print the heads of both chains as one value."""
     from platform_assets.ledger.ledger import Ledger
     from platform_assets.operations.audit import heads_of
 
@@ -125,7 +125,7 @@ def _head() -> Report:
 
 
 def decisions(limit: int = _SHOWN) -> Report:
-    """List decisions of people, newest first: kind, subject, author, user and machine, reason."""
+    """List people's decisions, newest first: kind, subject, author, user and machine, reason."""
     with platform_to_look() as platform:
         chain = platform.ledger.decision_chain()
     shown = [(entry, _decision(entry)) for entry in chain[: -limit - 1 : -1]]
@@ -140,7 +140,7 @@ def decisions(limit: int = _SHOWN) -> Report:
 
 
 def put_back(table: str, author: Author) -> Report:
-    """Undo what another tool committed to a table, or to `_releases`, so that it is again what the release shows."""
+    """Undo what another tool committed to a table, or to `_releases`: it shows the release again."""
     lost: tuple[date, ...] = ()
     with (
         telling("undo") as progress,
@@ -224,7 +224,7 @@ def life_json(event: Event) -> dict[str, Any]:
 
 
 def _lines(event: Event) -> Iterator[str]:
-    """Yield what happened, in a sentence, and then a line for every detail."""
+    """Yield what happened in a sentence, then a line for every detail."""
     if isinstance(event, EndedHold):
         hold = event.hold
         yield "held no longer"
@@ -270,14 +270,14 @@ def _content_text(content: Content | None) -> str:
 
 
 def _decision(entry: Entry) -> Decision | None:
-    """Return what an entry of the chain says; None if it says none."""
+    """Return the text of a chain entry; None if it has none."""
     with suppress(ValueError):
         return from_content(entry.content)
     return None
 
 
 def _decisions_parts(entries: Sequence[tuple[Entry, Decision | None]], more: int) -> Iterator[Part]:
-    """Show a row for each decision; one that cannot be read shows what lies in its place."""
+    """Show a row for each decision; for an unreadable one, its raw text."""
     rows: list[Sequence[Cell]] = []
     for entry, decision in entries:
         if decision is None:

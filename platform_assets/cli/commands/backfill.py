@@ -1,4 +1,4 @@
-"""`backfill …`: backfills as reviewed code, and what `status`, `diff`, `undo` and `admin verify` do with one."""
+"""`backfill …`: backfills as reviewed code, and their part of `status`, `diff`, `undo` and `admin verify`."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def new(
         Path | None, typer.Option("--out", help="Where to; NAME.yaml in the folder of plans by default.")
     ] = None,
 ) -> Report:
-    """Write a plan file that is worth a review: what you say, and all that you could say as comments."""
+    """Write a plan file for review: the options you gave, and all other fields as comments."""
     settings = load_settings()
     if (days is None) != stale:
         raise UsageError("A backfill needs --days, or --stale, one of them.", "Add --days 2017-01-01..2017-03-31.")
@@ -99,7 +99,7 @@ def explain(
     markdown: Annotated[bool, typer.Option("--markdown", help="For a pull request.")] = False,
     html: Html = None,
 ) -> Report:
-    """Show what a plan would do, and start nothing: days with their reasons, order, price, obstacles, hash."""
+    """Show what a plan would do, without starting anything: days and reasons, order, price, obstacles, hash."""
     with opened_platform() as platform, plan_at(file) as plan:
         backfill = explained(platform, plan)
     done = backfill_report(backfill, None if html or markdown else file)
@@ -113,7 +113,7 @@ def _in_markdown(done: Report) -> Report:
 
 
 def _written(done: Report, title: str, html: Path | None, out: Path | None = None) -> Report:
-    """Write a report as a page and as a file of Markdown, and say so in its place."""
+    """Write a report as an HTML page or a Markdown file, and report where."""
     parts = [*done.parts]
     if html is not None:
         write_page(html, page(title, parts))
@@ -127,7 +127,7 @@ def approve(
     hash: Annotated[str, typer.Option("--hash", help="That `backfill explain` showed: only this is approved.")],
     author: Author,
 ) -> Report:
-    """Write down that you approve a plan as it was explained; another file, other days or other code need it anew."""
+    """Approve a plan as it was explained; another file, other days or other code need a new approval."""
     with opened_platform() as platform, plan_at(file) as plan:
         consent = approved(platform, plan, hash, author).consent
     missing = consent.needed - len(consent.given)
@@ -139,7 +139,7 @@ def approve(
 def backfill_diff(
     plan: str, days: str | None = None, sample: int = 3, examples: int = 5, *, markdown: bool = False
 ) -> Report:
-    """Show what differs per table, column and key between the release and some days as the code here computes them.
+    """Show what differs per table, column and key between the release and some days as the present code computes them.
 
     For a file, a sample is computed in private, compared and deleted. For a name, the staged or published days are
     compared. It needs a look if anything differs.
@@ -170,9 +170,9 @@ def _days(text: str, settings: Settings) -> dict[str, object]:
 
 
 def apply(file: File) -> Report:
-    """Stage a plan step by step, hold each against its gates, publish it in one release, and compute a sample again.
+    """Stage a plan step by step behind its gates, publish it in one release, and compute a sample again as proof.
 
-    If it ended for any reason, call it again: it goes on after the last batch of days.
+    If it ended for any reason, call it again: it continues after the last batch of days.
     """
     from platform_assets.operations.backfill.afterwards import prove_sample
     from platform_assets.operations.backfill.apply import apply as apply_plan
@@ -188,9 +188,9 @@ def apply(file: File) -> Report:
 
 
 def backfills(names: Sequence[str] = (), *, watch: bool = False, as_json: bool = False) -> Report:
-    """Show the state of backfills, or of the one that is named, or of a file that was not begun.
+    """Show the state of all backfills, of the named one, or of a plan file that was not applied yet.
 
-    Staged days, what they wait for, time taken and left, events.
+    For one backfill: staged days, what it waits for, time taken and left, events.
     """
     name = only_one("status backfills", names)
     if watch and (not name or as_json):
@@ -223,7 +223,7 @@ def backfills(names: Sequence[str] = (), *, watch: bool = False, as_json: bool =
 
 
 def pause(name: Name, author: Author) -> Report:
-    """Have a plan stand still after the batch of days at which it works."""
+    """Pause a plan after its current batch of days."""
     with opened_platform() as platform:
         record = read_record(platform.lake, name)
         pause_plan(platform.lake, name, author.why)
@@ -241,7 +241,7 @@ def resume(name: Name) -> Report:
 
 
 def cancel(name: str, author: Author) -> Report:
-    """Give a backfill up that was not published, and delete what it staged."""
+    """Cancel a backfill that was not published, and delete its staged days."""
     from platform_assets.operations.backfill.afterwards import cancel as cancel_plan
 
     with opened_platform() as platform:
@@ -250,7 +250,7 @@ def cancel(name: str, author: Author) -> Report:
 
 
 def take_back(name: str, author: Author, *, cascade: bool = False, until_lifted: bool = False) -> Report:
-    """Put exactly the days of a backfill back as they were before it, and hold them there."""
+    """Return exactly the days of a backfill to their content before it, and hold them there."""
     from platform_assets.operations.backfill.afterwards import roll_back
     from platform_assets.operations.rollback import rolled_back_amounts
 
@@ -264,7 +264,7 @@ def take_back(name: str, author: Author, *, cascade: bool = False, until_lifted:
 
 
 def replay(name: str) -> Report:
-    """Compute every published day of a backfill once more from what it was made from; look where one differs."""
+    """Recompute every published day of a backfill from its original inputs; exit code 1 if one differs."""
     from platform_assets.operations.backfill.afterwards import note_proof, prove
 
     with opened_platform() as platform:
@@ -277,7 +277,7 @@ def replay(name: str) -> Report:
 
 
 def recomputed(limit: int = 50) -> Report:
-    """List what was recomputed, newest first: by plans, and unplanned, as by a refresh or a backfill in Dagster."""
+    """List all recomputations, newest first: by plans, and unplanned ones, as by a refresh or a backfill in Dagster."""
     with opened_platform() as platform:
         heads = sorted(platform.ledger.heads("recompute"), key=lambda head: -head.release)[:limit]
         plans, _ = all_records(platform.lake)  # `status backfills` names those that are damaged
@@ -305,7 +305,7 @@ def report(
     html: Html = None,
     out: Annotated[Path | None, typer.Option("--out", help="A file for the Markdown in place of the terminal.")] = None,
 ) -> Report:
-    """Write the record of a plan, as Markdown or a page: why, who, at what price, before and after, how to replay."""
+    """Write the record of a plan, as Markdown or a page: why, who, price, before and after, how to verify it."""
     with opened_platform() as platform:
         record = read_record(platform.lake, name)
         done = record_report(platform, record)
@@ -340,7 +340,7 @@ def _record_parts(record: BackfillRecord, waits: Sequence[str] = (), now: Standi
 
 
 def _watch(platform: Platform, name: str) -> None:
-    """Print the progress of a backfill until it is over, or no process applies it any more."""
+    """Print the progress of a backfill until it ends, or no process applies it any more."""
     said, at = "", 0.0
     while True:
         record = read_record(platform.lake, name)

@@ -61,8 +61,8 @@ def init(
 ) -> Report:
     """Write a project with a domain of your own: settings, contracts, transforms, and tests.
 
-    It has orders to learn with, or with `--from` what your files look like, with all that was guessed. In a project
-    that there is already it writes the package alone.
+    It has sample orders, or with `--from` the columns of your files, with every guess marked. In an existing project it
+    adds only the package.
     """
     home = into.expanduser().resolve()
     if not IDENTIFIER.fullmatch(domain) or len(domain) > _MOST_LETTERS or iskeyword(domain):
@@ -108,7 +108,7 @@ def init(
 
 
 def _domains(project: Path | None) -> Sequence[str]:
-    """Return the domains of the project that a package is added to, wherever this process was started."""
+    """Return the domains of the project that a package is added to, independent of the working directory."""
     given = read_settings_file(project / PROJECT_FILE).get("domains") if project else None
     return given if isinstance(given, list) else load_settings().domains
 
@@ -144,7 +144,7 @@ def check(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check contracts and transforms of all domains, without a row; exit code 3 with all that is wrong."""
+    """Check contracts and transforms of all domains without reading rows; exit code 3 with a list of all mistakes."""
     settings = load_settings()
     try:
         catalogue = load_catalogue(settings)
@@ -169,7 +169,7 @@ def check(
 def _analysis(
     settings: Settings, catalogue: Catalogue, names: Collection[str], mistakes: Sequence[Mistake]
 ) -> list[Mistake]:
-    """Return what Spark's analyser finds. Only here Spark is imported and started."""
+    """Return the mistakes that Spark's analyser finds; only this check starts Spark."""
     tables = {mistake.table for mistake in mistakes}
     packages = {mistake.package for mistake in mistakes if mistake.table is None}
     without = [name for name in names if name in tables or catalogue.domain_of(name).transforms in packages]
@@ -212,10 +212,10 @@ _WINDOW_DAYS = 90
 
 
 def project_files(domain: str, found: Proposal | None, origin: str, *, sql: bool) -> Iterator[tuple[str, str]]:
-    """Yield the files of a new project by their paths: with orders to learn with, or as proposed for files.
+    """Yield the files of a new project by path: with sample orders, or as proposed for your files.
 
     Args:
-        domain: its name, and in what is proposed also that of its tables.
+        domain: its name; in proposals also the name of its tables.
         origin: the names of the files.
         sql: whether tables are queries.
     """
@@ -235,7 +235,7 @@ def project_files(domain: str, found: Proposal | None, origin: str, *, sql: bool
 
 
 def _values(found: Proposal, domain: str, origin: str) -> dict[str, str]:
-    """Return what stands for the placeholders of the template."""
+    """Return the values of the template's placeholders."""
     summed = [
         Column(column.name, f"decimal(28,{column.digits[1]})", f"Sum of {column.name}.")
         for column in found.columns
@@ -270,7 +270,7 @@ def _values(found: Proposal, domain: str, origin: str) -> dict[str, str]:
 
 
 def _declared(parts: Mapping[str, str], notes: Mapping[str, tuple[str, str]]) -> str:
-    """Return declarations on lines of their own, each below what speaks for it."""
+    """Return declarations, each on its own line below the evidence for it."""
     lines = ((f"    # {': '.join(notes[name])}\n" if name in notes else "") + f"    {parts[name]}," for name in parts)
     return "\n".join(lines)
 
@@ -280,7 +280,7 @@ def _yaml(rows: Iterable[Mapping[str, str | None]]) -> str:
 
 
 def in_python(value: Any) -> str:
-    """Return a declaration as Python has it, without what is by default."""
+    """Return a declaration as Python source, without default values."""
     if isinstance(value, tuple):
         return f"({', '.join(map(in_python, value))}{',' if len(value) == 1 else ''})"
     if not is_dataclass(value):

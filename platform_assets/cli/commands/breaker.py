@@ -25,7 +25,7 @@ _SHOWN = 20
 
 
 def circuits_shown(names: Sequence[str] = ()) -> Report:
-    """Show the circuit of every table, or all of the one that is named; it needs a look if one is open."""
+    """Show the circuit of every table, or the named one in full; it needs a look if one is open."""
     if table := only_one("status circuits", names):
         return _shown_circuit(table)
     with platform_to_look() as platform:
@@ -71,7 +71,7 @@ def _decide(decide: Callable[[Platform], Collection[str]]) -> Report:
 
 
 def _report(platform: Platform, tables: Collection[str], *, in_short: bool = False) -> Report:
-    """Report where circuits stand; it needs a look if one is open."""
+    """Report the state of circuits; it needs a look if one is open."""
     states = circuits(platform)
     stops = stopped(platform, states=states)
     shown = {
@@ -141,7 +141,7 @@ def ack(
     days: DaysOrDay = None,
     until: Until = None,
 ) -> Report:
-    """Acknowledge broken files, or warnings of a table: exit code 1 and lines stop until they change."""
+    """Acknowledge broken files, or warnings of a table: no report and no exit code 1 until they change."""
     wanted, end = parse_days(days) if days else None, parse_time(until) if until else None
     with opened_platform() as platform:
         known = look(platform, with_metrics=False)

@@ -1,4 +1,4 @@
-"""`demo`: the sample year from landing files to gold, its late corrections, and one more that shows what it takes."""
+"""`demo`: load the sample year from landing files to gold, with late corrections, then correct one more day."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _rates(given: Sequence[str]) -> Rates:
 
 
 class DemoError(PlatformError):
-    """The demo cannot go on; what comes after a step that failed was not begun."""
+    """The demo cannot continue; the steps after a failed one were not begun."""
 
 
 def demo(
@@ -132,7 +132,7 @@ def demo(
     scale: Annotated[int | None, typer.Option(min=1, help="Times as many lines a day.")] = None,
     rate: Annotated[list[str] | None, typer.Option(help="A share of lines, such as late=0.05; repeatable.")] = None,
 ) -> Report:
-    """Land a real year of sales, build it, then land its corrections and mend exactly the days they touch."""
+    """Load a real year of sales, then land its corrections and recompute exactly the days that they touch."""
     given = {"days": days, "fresh": fresh, "until": until, "seed": seed, "scale": scale, "rate": rate}
     return call_with("demo --land", _land, given) if land else call_with("demo", _demo, given)
 
@@ -188,7 +188,7 @@ def _phase(
     spark: Callable[[], object],
     progress: OnProgress,
 ) -> Phase:
-    """Land up to a date and bring everything up to date through Dagster, whose runs find the session that is there."""
+    """Land files up to a date and bring everything up to date through Dagster, whose runs use the existing session."""
     from platform_assets.domains.retail.sample import land
 
     started = time.monotonic()
@@ -210,7 +210,7 @@ def _phase(
 
 
 def _run(settings: Settings, name: str, whole: tuple[date, date] | None, progress: OnProgress) -> tuple[str, ...]:
-    """Run the assets of the whole calendar, or the job that refreshes, in Dagster here; return what failed."""
+    """Run the assets of the whole calendar, or the job `refresh`, in this process; return what failed."""
     os.environ["DAGSTER_HOME"] = str(dagster_home(settings))
     with meanwhile(progress, "starting Dagster"):
         import dagster as dg
@@ -229,7 +229,7 @@ def _run(settings: Settings, name: str, whole: tuple[date, date] | None, progres
 def _correct(
     settings: Settings, simulation: Simulation, spark: SparkOnDemand, progress: OnProgress
 ) -> tuple[Phase, Story | None]:
-    """Land one file that corrects a few lines of one day; there is no story of a file that was taken before."""
+    """Land one file that corrects a few lines of one day; if it was ingested earlier, there is no story to show."""
     from platform_assets.domains.retail.sample import land_recount
     from platform_assets.engine.refresh import refresh
 
@@ -259,7 +259,7 @@ def _correct(
 
 @dataclass(frozen=True)
 class Phase:
-    """What one part of the demo did: files landed, published days by table, what the steps said that failed."""
+    """Result of one part of the demo: landed files, published days by table, messages of failed steps."""
 
     name: str
     files: int
@@ -269,7 +269,7 @@ class Phase:
 
 
 def _summary(platform: Platform) -> list[dict[str, Any]]:
-    """Return figures of every table, from the ledger; rows of raw are set aside at parsing, others by a rule."""
+    """Return figures of every table from the ledger; raw rows are refused at parsing, others break a rule."""
     summaries: list[dict[str, Any]] = []
     late, snapshot, refused = late_counts(platform), LakeSnapshot.now(platform), platform.ledger.refused_rows()
     for contract in platform.catalogue:
@@ -289,7 +289,7 @@ def _summary(platform: Platform) -> list[dict[str, Any]]:
 
 
 def _day_to_look_at(platform: Platform) -> date | None:
-    """Return a day that has rows, some way into the year where so much was built; None if there is none."""
+    """Return a day with rows from the middle of the loaded days as an example; None if there is none."""
     days = sorted(day for day, record in platform.ledger.current_days(SALES).items() if record.rows)
     return days[min(len(days), _DAYS_IN) - 1] if days else None
 
@@ -297,7 +297,7 @@ def _day_to_look_at(platform: Platform) -> date | None:
 def _summary_parts(
     tables: Sequence[dict[str, Any]], phases: Sequence[Phase], seconds: float, day: date | None, story: Story | None
 ) -> Iterator[Any]:
-    """Show the whole demo at a glance, with commands that show its day, if it has one."""
+    """Show the whole demo at a glance, with commands about the example day, if there is one."""
     rows = []
     for one in tables:
         aside = f"{one['set_aside']:,}" if one["set_aside"] else ""
@@ -341,7 +341,7 @@ def is_half_removed(settings: Settings) -> bool:
 
 
 def demo_clock(settings: Settings, last: date) -> date | None:
-    """Return how far an earlier demo of this installation got; refuse another length, or a clock from outside."""
+    """Return how far an earlier demo of this installation got; refuse another length, or a clock set elsewhere."""
     for name in ("PLATFORM_CALENDAR_LAST", "PLATFORM_TODAY"):
         if os.environ.get(name):
             raise UsageError(f"{name} is set, and the demo keeps a calendar of its own.", f"Unset {name} for it.")
@@ -357,7 +357,7 @@ def demo_clock(settings: Settings, last: date) -> date | None:
 
 
 def begin_demo(settings: Settings) -> None:
-    """Mark an empty installation as a demo's; refuse one with deliveries, or whose ledger knows another lake."""
+    """Mark an empty installation as a demo; refuse one with deliveries, or whose ledger belongs to another lake."""
     from platform_assets.ledger.ledger import Ledger
 
     if not _is_demo(settings):
@@ -372,7 +372,7 @@ def begin_demo(settings: Settings) -> None:
 
 
 def set_clock(settings: Settings, last: date, today: date) -> Settings:
-    """Write the demo's calendar and clock for every command, and return the settings that they see from now on."""
+    """Write the demo's calendar and clock for every command, and return the resulting settings."""
     (located(settings.state) / "settings.toml").replace(_SETTINGS.format(last=last, today=today).encode())
     return load_settings()
 
@@ -383,9 +383,9 @@ def clock_file(settings: Settings) -> Path:
 
 
 def remove_demo(settings: Settings) -> None:
-    """Remove landing area, lake, ledger and Dagster's storage of a demo; one that was killed goes on with it.
+    """Remove landing area, lake, ledger and Dagster's storage of a demo; continue a removal that was killed.
 
-    Refuse an installation that is no demo's, or a part of it outside the state folder.
+    Refuse an installation that is not a demo, or a part of it outside the state folder.
     """
     if not _is_demo(settings):
         return
@@ -415,7 +415,7 @@ def _mark(settings: Settings, *, is_being_removed: bool) -> None:
 
 
 def _is_demo(settings: Settings) -> bool:
-    """Return whether a demo marked this installation; refuse one that is in real use."""
+    """Return whether the demo marked this installation; refuse one that is in real use."""
     marked, clock = (settings.state / _MARK).is_file(), clock_file(settings)
     if clock.is_file() and not _WRITTEN.fullmatch(clock.read_text(encoding="utf-8", errors="replace")):
         raise DemoError(f"{clock} was not written by a demo, so this installation is in real use.", _ELSEWHERE)
@@ -432,7 +432,7 @@ def _deliveries(landing: Path) -> Iterator[Path]:
 
 
 def _ledger_files(settings: Settings) -> tuple[Path, ...]:
-    """Return the ledger and what SQLite keeps beside it; nothing for a server."""
+    """Return the ledger's file and SQLite's files next to it; none for a server."""
     from platform_assets.ledger.connection import parse_url, sqlite_file
 
     file = sqlite_file(parse_url(settings.ledger_url.get_secret_value()))

@@ -1,7 +1,7 @@
-"""The demo's punchline: one file corrects five lines of one day, and what that rewrote is compared with what it had to.
+"""End the demo: correct five lines of one day, and compare the rewritten days with the stale ones.
 
-What was stale says the plan that was executed, what was rewritten says the difference of two releases: every day of
-every table, by its publication, its digest and its files.
+The executed plan says which days were stale. The difference of two releases says which were rewritten: every day of
+every table, by its publication, digest and files.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SALES = "gold.daily_sales"
 
 
 class Shown(NamedTuple):
-    """Keep a day as a release shows it."""
+    """A day as a release shows it."""
 
     publication: str
     digest: str
@@ -42,7 +42,7 @@ Content = Mapping[str, Mapping[date, Shown]]
 
 @dataclass(frozen=True)
 class Comparison:
-    """Keep which days a newer release rewrote by table, how many it did not, and which of both wrongly."""
+    """Days that a newer release rewrote by table, how many it did not, and mistakes in either direction."""
 
     rewritten: Mapping[str, tuple[date, ...]]
     untouched: int
@@ -56,10 +56,10 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Story:
-    """Keep a correction from its file to the money that readers see at the releases before and after.
+    """A correction from its file to the sums that readers see at the releases before and after.
 
     Args:
-        why: what made days stale, by table in the order of the tables; those not rewritten are left out.
+        why: reasons of stale days, by table in the order of the tables; days that were not rewritten are left out.
     """
 
     path: str
@@ -73,7 +73,7 @@ class Story:
 
 
 def compare(before: Content, after: Content, stale: Mapping[str, Collection[date]]) -> Comparison:
-    """Look at every day of every table that either release shows."""
+    """Compare every day of every table that either release shows."""
     rewritten: dict[str, tuple[date, ...]] = {}
     surprises: list[tuple[str, date]] = []
     untouched = 0
@@ -102,13 +102,13 @@ def shown_at(platform: Platform, number: int) -> Content:
 
 
 def net_sales(platform: Platform, day: date, number: int) -> Decimal:
-    """Return dollars received on a day, as everybody reads them at a release."""
+    """Return the net sales of a day, in dollars, as readers see them at a release."""
     rows = read(SALES, days=day, release=number, settings=platform.settings)
     return sum(rows["net"].to_pylist(), Decimal(0))
 
 
 def stale_days(result: RefreshResult) -> dict[str, set[date]]:
-    """Return the days that a refresh had to write: of its files, and those it planned but for the struck ones."""
+    """Return the days that a refresh had to write: of its files, and the planned ones except struck days."""
     stale = {done.table: set(done.published) for done in result.ingests if done.published}
     for step in result.plan.steps:
         stale[step.table] = {*step.days} - {*result.struck.get(step.table, ())}
@@ -116,7 +116,7 @@ def stale_days(result: RefreshResult) -> dict[str, set[date]]:
 
 
 def reasons(platform: Platform, result: RefreshResult) -> dict[str, str]:
-    """Return why days of each table were stale: the plan's reason, and the window through which it reached them."""
+    """Return why days of each table were stale: the plan's reason, and the window that reached them."""
     steps = {step.table: step for step in result.plan.steps}
     stale = stale_days(result)
     said: dict[str, str] = {}
@@ -174,12 +174,12 @@ def story_parts(story: Story) -> Iterator[Any]:
 
 
 def _paragraph(mark: str, text: str, tone: Tone = "bold") -> Text:
-    """Return a paragraph that a terminal breaks between words."""
+    """Return a paragraph that the terminal wraps between words."""
     return Text.assemble((mark, tone), " ", visible(text))
 
 
 def story_json(story: Story) -> dict[str, Any]:
-    """Return it for programs."""
+    """Return the story as JSON."""
     return {
         "file": story.path,
         "day": story.day,

@@ -69,9 +69,9 @@ def diff(
     markdown: Annotated[bool, typer.Option("--markdown", help="A backfill: for a pull request.")] = False,
     limit: Limit = None,
 ) -> Report:
-    """Show what differs from A to B, for releases, stages and backfills to the current release by default.
+    """Show what differs from A to B; releases, stages and backfills are compared with the current release by default.
 
-    Exit code 1 if the days of a backfill, engines, or tables by more than the tolerance differ.
+    Exit code 1 if the days of a backfill or of two engines differ, or two tables by more than the tolerance.
     """
     from platform_assets.cli.commands.backfill import backfill_diff
     from platform_assets.cli.commands.diff import engines_diff, sides_diff
@@ -115,7 +115,7 @@ def _is_file(text: str) -> bool:
 
 
 def _kind_of(text: str) -> str:
-    """Return whether a word names a backfill or a stage; empty if it names a release."""
+    """Return whether a word names a backfill or a stage; empty for a release."""
     if _is_file(text):
         return _BACKFILL
     for kind in (_BACKFILL, _STAGE):
@@ -152,7 +152,7 @@ def verify(
     keys: Annotated[bool, typer.Option("--keys", help="Name keys of silver that lie on two days instead.")] = False,
     admit: Annotated[bool, typer.Option("--admit", help="On Sail, too; a table that is alike is admitted.")] = False,
 ) -> Report:
-    """Compute published days again from what they were made from; exit code 1 if one comes out otherwise."""
+    """Recompute published days from their original inputs; exit code 1 if one differs."""
     settings, names = load_settings(), tables or []
     given = {"days": days, "sample": sample, "seed": seed}
     if keys:
@@ -175,7 +175,7 @@ def _verified(tables: Sequence[TableVerified], draw: Draw | None) -> Report:
 
 
 def _draw(days: str | None, sample: int | None, seed: int | None, by_default: int, settings: Settings) -> Draw | None:
-    """Return how days are drawn that are not named: `by_default` of them, other ones every day."""
+    """Return how unnamed days are sampled: `by_default` of them, other ones every day."""
     if days is None:
         by = settings.current_day().toordinal() if seed is None else seed
         return Draw(by_default if sample is None else sample, by)
@@ -240,7 +240,7 @@ def _parts(tables: Sequence[TableVerified], seed: int | None) -> Iterator[Part]:
 
 
 def _differing_parts(verified: TableVerified) -> Iterator[Part]:
-    """Show each day that came out otherwise, and of those that cannot be verified one for each reason."""
+    """Show each day that differs, and one unverifiable day for each reason."""
     for day in verified.of("different"):
         yield Note("red", "different", f"{verified.table} {day.day}: {day.reason}")
         yield Note("", "  published", f"{counted(day.expected.rows, 'row')}, digest {day.expected}")
@@ -318,7 +318,7 @@ def _sides_parts(found: SidesBeside, limit: int | None) -> Iterator[Part]:
 
 
 def engines() -> Report:
-    """Show by which engine each table is computed, and why."""
+    """Show which engine computes each table, and why."""
     with platform_to_look() as platform:
         known = admissions(platform)
         shown = [
@@ -345,9 +345,9 @@ def engines() -> Report:
 def _admit(
     names: Sequence[str] = (), days: str | None = None, sample: int | None = None, seed: int | None = None
 ) -> Report:
-    """Compute published days on Spark and on Sail; the table is admitted to Sail if all come out as published.
+    """Compute published days on Spark and on Sail; admit the table to Sail if all equal the published days.
 
-    That holds for this code version and contract. It needs a look if the table is not admitted.
+    The admission holds for this code version and contract. It needs a look if the table is not admitted.
     """
     table = only_one("admin verify --admit", names)
     if not table:
@@ -379,9 +379,9 @@ def _admit(
 
 
 def engines_diff(names: Sequence[str] = (), days: str | None = None, examples: int = 5) -> Report:
-    """Compute days on both engines and show what differs by column and key; nothing of it is published.
+    """Compute days on both engines and show differences by column and key; nothing is published.
 
-    A table that differs is taken off Sail. It needs a look if anything differs.
+    A table that differs is no longer admitted to Sail. It needs a look if anything differs.
     """
     table = only_one("diff spark sail", names)
     if not table:

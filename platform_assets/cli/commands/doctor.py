@@ -1,4 +1,4 @@
-"""`admin doctor`: whether this machine can run the platform, and what to do where it cannot."""
+"""`admin doctor`: check whether this machine can run the platform, and say what to do if it cannot."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _PACKAGES_OF_CONNECT = ("grpc", "grpc_status", "pandas", "pyarrow", "zstandard")
 
 @dataclass(frozen=True)
 class Finding:
-    """What a look at one thing brought; what to do is empty if nothing has to be."""
+    """Result of one check; `do` is empty if nothing has to be done."""
 
     name: str
     ok: bool
@@ -58,11 +58,11 @@ class Finding:
 
 
 class _WrongError(PlatformError):
-    """Something has to be done before the platform works."""
+    """Something must be done before the platform works."""
 
 
 def doctor() -> Report:
-    """Check Java, jars, folders, ledger, versions and free disk; exit code 1 if something has to be done."""
+    """Check Java, jars, folders, ledger, versions and free disk; exit code 1 if something must be done."""
     findings = list(examine(load_settings()))
     rows = []
     for one in findings:
@@ -73,7 +73,7 @@ def doctor() -> Report:
 
 
 def examine(settings: Settings) -> Iterator[Finding]:
-    """Look at everything the platform needs of a machine, without starting Spark."""
+    """Check everything that the platform needs of a machine, without starting Spark."""
     yield _finding("Tables", lambda: _tables(settings))
     yield from check_spark(settings)
     yield _finding("Platform", lambda: platform_in_use(settings.state, os.environ)[0])
@@ -92,7 +92,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
 
 
 def _finding(name: str, look: Callable[[], str]) -> Finding:
-    """Return what a look brought; what it raises is a finding, too."""
+    """Return the result of a check; an error that it raises is a finding too."""
     try:
         return Finding(name, True, look())
     except PlatformError as error:
@@ -123,7 +123,7 @@ def _engine(settings: Settings) -> str:
 
 
 def _lake(settings: Settings) -> str:
-    """Look whether the lake can be written: its folder, or what an object store has to be able to do."""
+    """Check that the lake can be written: its folder, or the abilities of its object store."""
     if folder := folder_of(settings.lake):
         Lake.at(settings.lake)
         return _folder(folder)
@@ -213,7 +213,7 @@ def _release(settings: Settings) -> str:
 
 
 def check_spark(settings: Settings) -> Iterator[Finding]:
-    """Look at Java, the jars and the class archive, in that order; with Spark Connect the server has all of them.
+    """Check Java, the jars and the class archive, in that order; with Spark Connect the server has all of them.
 
     A Spark Connect client needs packages of an extra. For a server or a cluster only the port is checked: whether it
     has room shows when a session starts.
@@ -252,9 +252,9 @@ def _spark_answer(settings: Settings, more: str) -> str:
 
 
 def _jars(settings: Settings) -> str:
-    """Look at the jars: some not yet is fine, a damaged one is replaced at the next start, with the network at hand.
+    """Check the jars: missing ones are downloaded, damaged ones replaced, at the next start of Spark.
 
-    A lake that moves into a bucket asks for dozens more than one in a folder, so those are counted.
+    A lake in a bucket needs dozens more jars than one in a folder, so these are counted.
     """
     jars = needed(settings)
     there = tuple(jar for jar in jars if (settings.jars / jar.file).exists())
@@ -269,7 +269,7 @@ def _jars(settings: Settings) -> str:
 
 
 def _class_archive(settings: Settings, java: Java) -> str:
-    """Check the class archive, which only makes starts faster, and say so."""
+    """Check the class archive, which only makes starts faster."""
     file = archive_path(settings, java)
     if is_as_recorded(file):
         size = f"{file.stat().st_size / 1e6:.0f} MB at {file}"

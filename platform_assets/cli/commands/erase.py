@@ -1,4 +1,4 @@
-"""`admin erase`: a person's rows out of all tables for good, and kept from coming back."""
+"""`admin erase`: delete a person's rows from all tables for good, and keep them out."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def erase(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask: it cannot be undone.")] = False,
     as_json: AsJson = False,
 ) -> Report:
-    """Take a person's rows out of all tables for good, with the history before, and keep them from coming back.
+    """Delete a person's rows from all tables for good, with the history before, and keep them out.
 
-    Exit code 1: rows are left, or days that could not be computed without them.
+    Exit code 1: some rows remain, or days could not be recomputed without them.
     """
     if lift and author is None:
         raise UsageError("--lift changes no row, so there is nothing to try.", "Leave out --dry-run.")

@@ -1,4 +1,4 @@
-"""`accept`, `late …`, `quarantine …`, their sections of `status`: days and rows kept back, decisions about them."""
+"""`accept`, `late …`, `quarantine …` and their sections of `status`: decisions about days and rows kept back."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def rows_aside(
     rows: bool = False,
     everything: bool = False,
 ) -> Report:
-    """Show how many rows are set aside by table, day and class of error, and how often they were tried.
+    """Show how many rows are set aside by table, day and class of error, and how many attempts they had.
 
     Args:
-        rows: show the rows of a table, and why they were set aside, in place of their number.
+        rows: show the rows of a table, and why they were set aside, instead of counts.
     """
     table = only_one("status quarantine", names) or None
     if rows:
@@ -86,8 +86,8 @@ def replay(
 ) -> Report:
     """Try rows again after a fix of code, rule, contract or reference data; exit code 1 if some stay set aside.
 
-    Rows that a raw table refused are read from their files and enter as an arrival of their own. Rows that broke a
-    silver table's rule are in raw: their days are computed again.
+    Rows that a raw table refused are read again from their files and enter raw as an arrival of their own. Rows that
+    broke a silver table's rule are in raw: their days are computed again.
     """
     from platform_assets.engine.ingest.ingest import replay as read_again
     from platform_assets.engine.step.analysis import analysed
@@ -124,7 +124,7 @@ def replay(
 def discard(
     table: AsideTable, author: Author, days: DaysOrDay = None, rule: Rule = None, arrival: FromArrival = None
 ) -> Report:
-    """Decide that rows are needed no more: they are kept, but neither listed, replayed nor warned of."""
+    """Discard rows: they are kept, but no longer listed, replayed or warned of."""
     with opened_platform() as platform:
         groups = grouped(decide(platform, _selection(table, days, rule, arrival), author))
     rows = counted(sum(group["rows"] for group in groups), "row")
@@ -147,7 +147,7 @@ Arrival = Annotated[
 
 
 def late_rows(names: Sequence[str] = (), *, everything: bool = False) -> Report:
-    """Show what waits: per table, day and arrival how many rows, how late or ahead, and what they amount to."""
+    """Show waiting rows: per table, day and arrival how many rows, how late or ahead, and their amounts."""
     with platform_to_look() as platform, without_numpy():
         tables = selected_tables(platform, names)
         queue = [rows for rows in late_queue(platform) if not tables or rows.table in tables]
@@ -157,7 +157,7 @@ def late_rows(names: Sequence[str] = (), *, everything: bool = False) -> Report:
 
 
 def approve(author: Author, arrival: Arrival = None, days: Days = None) -> Report:
-    """Take waiting rows into raw, as an arrival of their own; the next refresh mends the days they reach."""
+    """Approve waiting rows: they enter raw as an arrival of their own; the next refresh recomputes their days."""
     selection = _late_selection(arrival, days)
     from platform_assets.engine.late.approvals import approve as take
 
@@ -176,7 +176,7 @@ def approve(author: Author, arrival: Arrival = None, days: Days = None) -> Repor
 
 
 def refuse(author: Author, arrival: Arrival = None, days: Days = None) -> Report:
-    """Decide that waiting rows stay out; they are kept and listed with `status late --all`."""
+    """Refuse waiting rows: they stay out, are kept, and are listed by `status late --all`."""
     selection = _late_selection(arrival, days)
     with opened_platform() as platform:
         done = keep_out(platform, selection, author)
@@ -219,7 +219,7 @@ def _late_json(rows: LateRows) -> dict[str, Any]:
 def accept(
     table: TableName, author: Author | None, days: NeededDays = None, dry_run: DryRun = False, as_json: AsJson = False
 ) -> Report:
-    """Publish days that volume, reconciliation, rules or settled hold: you looked, and what these found is true."""
+    """Publish days held by volume, reconciliation, rules or settled: you looked, and the findings are right."""
     if days is None:
         raise UsageError("Say which days were looked at.", "Add --days 2017-03-31, or A..B, or several with commas.")
     with opened_platform() as platform:

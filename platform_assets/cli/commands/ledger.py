@@ -36,7 +36,7 @@ def ledger(
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Make the index again from the manifests.")] = False,
     move: Annotated[bool, typer.Option("--move", help="Move it to where PLATFORM_LEDGER_URL says now.")] = False,
 ) -> Report:
-    """Rebuild the index of what was published from the lake, or move it to PostgreSQL; decisions of people stay."""
+    """Rebuild the index of publications from the lake, or move the ledger to PostgreSQL; people's decisions stay."""
     if rebuild == move or (file and not move):
         raise UsageError("Say what to do with the ledger, one thing.", "Add --rebuild, or --move and its file.")
     return _move(file) if move else _rebuild()
@@ -45,7 +45,7 @@ def ledger(
 def _rebuild() -> Report:
     """Rebuild the index from the lake's manifests; holds and people's decisions stay.
 
-    A ledger whose file is damaged is set aside; what can be read of holds and decisions goes into the new one.
+    A damaged ledger is set aside; its readable holds and decisions go into the new one.
     """
     from platform_assets.ledger.errors import LedgerCorruptError
     from platform_assets.ledger.ledger import Ledger
@@ -101,9 +101,9 @@ def _rebuild() -> Report:
 
 
 def _move(file: Path | None) -> Report:
-    """Move a SQLite ledger, with every decision, to the PostgreSQL that PLATFORM_LEDGER_URL names now.
+    """Move a SQLite ledger, with every decision, to the PostgreSQL database in PLATFORM_LEDGER_URL.
 
-    Both are compared row by row. The file is set aside, and a note in its place refuses commands with the old setting.
+    Both are compared row by row. The file is set aside, and a note in its place stops commands with the old setting.
     """
     from platform_assets.lakehouse.errors import masked
     from platform_assets.ledger.connection import moved_to, parse_url
@@ -167,7 +167,7 @@ def maintenance(
 
 
 def _delete(publication: str, *, dry_run: bool) -> Report:
-    """Delete the files of one publication; refused by name while a release that stays needs them."""
+    """Delete the files of one publication; refused by name while a kept release needs them."""
     from platform_assets.operations.deletion import delete_publication
     from platform_assets.operations.maintenance import Maintenance
 
@@ -245,10 +245,10 @@ def backup(
     folder: Annotated[Path, typer.Argument(help="Target folder; one with earlier backups gets only what is new.")],
     keep: Annotated[int, typer.Option("--keep", min=1, help="How many generations stay, the new one included.")] = 7,
 ) -> Report:
-    """Copy lake and ledger as of the newest release, while readers and publishers go on.
+    """Copy lake and ledger as of the newest release, while readers and publishers continue.
 
-    Every file that is copied is read and checked as it lies in the backup, and a good copy is never replaced. Exit code
-    1: the backup is whole, and the lake has damaged files.
+    Every copied file is read back and checked, and a good copy is never replaced. Exit code 1: the backup is whole, and
+    the lake has damaged files.
     """
     from platform_assets.ledger.moving import copy_ledger
     from platform_assets.operations.backup_copy import copy_lake, forget_deleted
@@ -307,9 +307,9 @@ def restore(
         bool, typer.Option("--rehearse", help="Restore beside the backup, read all of it, and leave no trace.")
     ] = False,
 ) -> Report:
-    """Put lake and ledger of a backup where PLATFORM_STATE says, or rehearse it; nothing is ever replaced.
+    """Restore lake and ledger from a backup to the places in the settings, or rehearse it; nothing is ever replaced.
 
-    Exit code 1: the rehearsal found something that is not as it was published, or rows are back that were erased later.
+    Exit code 1: the rehearsal found a difference from what was published, or rows are back that were erased later.
     """
     if listed and (only_rehearsed or generation):
         raise UsageError("--list restores nothing.", "Leave out --list, or --rehearse and --generation.")

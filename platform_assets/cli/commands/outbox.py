@@ -24,7 +24,7 @@ _SHOWN = 12
 
 
 def messages(*, everything: bool = False) -> Report:
-    """Show what waits to be delivered and what was given up; it needs a look if something was."""
+    """Show messages that wait or were given up; it needs a look if some were given up."""
     with platform_to_look() as platform:
         shown = platform.ledger.outbox.messages(() if everything else ("waiting", "given up"))
     nothing = ["Nothing was ever sent." if everything else "Nothing waits in the outbox."]
@@ -64,7 +64,7 @@ def _send() -> Report:
 
 
 def _retry(message: str | None, *, everything: bool) -> Report:
-    """Have a message tried anew, with as many tries as at first; `admin outbox` or the daemon then sends it."""
+    """Give a message all its tries again; `admin outbox` or the daemon then sends it."""
     if (message is None) != everything:
         raise UsageError("Say which message.", "Name one as `status messages` shows it, or give --all.")
     with opened_platform() as platform:

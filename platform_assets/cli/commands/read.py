@@ -1,4 +1,4 @@
-"""`read`: rows of a table as a grid, CSV or JSON lines, or SQL that gives other tools every table."""
+"""`read`: rows of a table as a grid, CSV or JSON lines, or SQL that makes a view of every table."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def read(
 ) -> Report | None:
     """Print rows of a table as readers see them, now, at a release or in a stage, oldest days first.
 
-    superseded.NAME has the rows that newer versions in silver.NAME replaced: Spark looks them up in raw.
+    superseded.NAME has the rows that newer versions in silver.NAME replaced; Spark reads them from raw.
     """
     if views:
         given = {"table": table, "days": days, "columns": columns, "stage": stage, "limit": limit, "format": format}
@@ -93,7 +93,7 @@ def _one_table(selector: str) -> str:
 def _opened_rows(
     settings: Settings, table: str, days: Collection[date] | None, stage: str | None, release: str | None
 ) -> Iterator[tuple[Location, str, Mapping[date, Collection[str]], int]]:
-    """Give where the rows of a table are at a release, or as a stage shows them: its own days, else the release's.
+    """Locate the rows of a table at a release, or in a stage: its own days, else the release's.
 
     Returns:
         The folder, the schema, the files of each day, and the number of the release.
@@ -176,7 +176,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 @dataclass(frozen=True)
 class Rows:
-    """Hold rows of some days of a table, not read yet: the files of each day, as paths from its folder."""
+    """Rows of some days of a table, not read yet: the files of each day, relative to its folder."""
 
     folder: Location
     schema_string: str
@@ -185,7 +185,7 @@ class Rows:
 
     @property
     def columns(self) -> list[str]:
-        """Return those that are wanted; else the day first, in every format, the others in the order of the schema."""
+        """Return the requested columns; by default the day first, the others in the order of the schema."""
         known = [DAY, *(field["name"] for field in json.loads(self.schema_string)["fields"] if field["name"] != DAY)]
         for name in self.only:
             if name not in known:
@@ -193,7 +193,7 @@ class Rows:
         return list(dict.fromkeys(self.only)) or known
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Yield oldest days first, file by file; making Arrow tables of them would import pandas, which takes long."""
+        """Yield rows, oldest days first, file by file; Arrow tables of them would import pandas, which is slow."""
         columns = self.columns
         none = dict.fromkeys(columns)  # what a file lacks that was written before the table got the column
         read = [name for name in self.only if name != DAY] or None
@@ -205,7 +205,7 @@ class Rows:
 
 
 def column_names(columns: str | None) -> tuple[str, ...]:
-    """Return the columns that a person names with commas between."""
+    """Return the columns of a comma-separated list."""
     return tuple(name for part in (columns or "").split(",") if (name := part.strip()))
 
 
@@ -218,11 +218,11 @@ def print_rows(
     *,
     guard: bool = False,
 ) -> None:
-    """Print the first rows of some days, oldest days first. Programs get all of them, or a note that they do not.
+    """Print the first rows of some days, oldest days first. Programs get all rows, or a note that some are missing.
 
     Args:
-        head: what one JSON document says before its rows, instead of a format.
-        guard: whether no text of the CSV may be a formula to a spreadsheet; it is not as in the table then.
+        head: beginning of one JSON document that contains the rows; empty for a format without one.
+        guard: whether CSV text that a spreadsheet would take for a formula is changed.
     """
     if guard and (head is not None or format != "csv"):
         raise UsageError("--guard-formulas is for spreadsheets, which read CSV.", "Add --format csv, or leave it out.")
@@ -257,7 +257,7 @@ def print_rows(
 
 
 def _print_document(head: Mapping[str, Any], rows: Iterator[dict[str, Any]], limit: int | None) -> None:
-    """Print it as it is read: there may be more rows than memory."""
+    """Print a JSON document while reading: there may be more rows than memory."""
     print(json.dumps(head, default=_text, ensure_ascii=False)[:-1] + ', "rows": [', end="")
     comma = ""
     for row in islice(rows, limit):
@@ -274,12 +274,12 @@ def _tell_that_there_are_more(limit: int | None) -> None:
 
 
 def _guarded_text(value: Any) -> str:
-    """Return a value as text that no spreadsheet computes; numbers stay numbers, also those below zero."""
+    """Return a value as text that no spreadsheet evaluates; numbers stay numbers, also negative ones."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else _text(value)
 
 
 def _text(value: Any) -> str:
-    """Return a value as text: exact, nothing for null, times as ISO 8601 has them."""
+    """Return a value as exact text: nothing for null, times as in ISO 8601."""
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, bool):

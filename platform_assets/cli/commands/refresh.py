@@ -86,7 +86,7 @@ def refresh(
     only: Only = None,
     as_json: AsJson = False,
 ) -> Report:
-    """Take what was delivered and recompute every stale day, those included that wait for a person."""
+    """Ingest what was delivered and recompute every stale day, also those that wait for a person."""
     started = time.monotonic()
     with opened_platform() as platform:
         refuse_wrong_functions(platform.catalogue)
@@ -115,7 +115,7 @@ def refresh(
 
 
 def _read_sources(platform: Platform, request: Request) -> tuple[Problem, ...]:
-    """Read what sources of the request have, so that the plan knows of it; return which could not be read."""
+    """Read new rows of the request's sources before planning; return sources that could not be read."""
     now = LakeSnapshot.now(platform)
     days = wanted_days(platform.catalogue, request, now.calendar)
     tables = [
@@ -125,7 +125,7 @@ def _read_sources(platform: Platform, request: Request) -> tuple[Problem, ...]:
 
 
 def _done(platform: Platform, ahead: Ahead, author: Author, result: RefreshResult, seconds: float) -> Report:
-    """Report what a refresh did; if published, also what is left, and what other processes published since."""
+    """Report what a refresh did; after publishing also what is left, and what other processes published meanwhile."""
     request, published = ahead.request, ahead.stage is None
     held = held_days(platform, _asked_holds(platform.ledger.holds(), request)) if published else ()
     others = _by_others(platform, ahead.release, author, ahead.plan) if published else ()
@@ -181,7 +181,7 @@ def _request(platform: Platform, names: list[str], days: str | None, *, force: b
 
 
 def _only(catalogue: Catalogue, request: Request, only: Sequence[str], stage: str | None) -> Request:
-    """Narrow a request to certain keys."""
+    """Restrict a request to certain keys."""
     if stage is None or not request.tables or not request.days:
         raise UsageError(
             "--only computes rows of some keys into a stage, of tables and days that are named.",
@@ -207,7 +207,7 @@ def _execute(platform: Platform, author: Author, ahead: Ahead) -> RefreshResult:
 
 
 def not_asked_for(platform: Platform, request: Request) -> dict[str, list[date]]:
-    """Return days that are also stale, such as those whose window reaches into the requested days, by table."""
+    """Return stale days outside the request, such as days whose window reaches into the requested days, by table."""
     steps = outlook(platform).everything.steps  # unlike a plan to execute, it refuses nothing
     left = {s.table: [d for d in s.days if not (request.has_table(s.table) and request.has_day(d))] for s in steps}
     return {table: days for table, days in left.items() if days}
@@ -227,11 +227,11 @@ def refresh_report(
     others: Sequence[PublishedMeanwhile] = (),
     kept_elsewhere: Collection[tuple[str, str]] = (),
 ) -> Report:
-    """Say what a refresh did.
+    """Report what a refresh did.
 
     Args:
-        stage: that the days are in; None if they were published.
-        others: planned days that other processes published in between.
+        stage: stage that holds the days; None if they were published.
+        others: planned days that other processes published meanwhile.
         kept_elsewhere: days, each with its table, whose reasons other parts show.
     """
     arrivals = [arrival for done in result.ingests for arrival in done.arrivals]
@@ -313,7 +313,7 @@ def _days_parts(data: Mapping[str, Any], result: RefreshResult, stage: str | Non
 
 
 def _rows_parts(data: Mapping[str, Any], taken: Sequence[Arrival]) -> Iterator[Part]:
-    """Show rows that were refused, or that wait, of files that were taken."""
+    """Show refused or waiting rows of ingested files."""
     for table, rows in data["refused_rows"].items():
         files = [file for file in taken if file.table == table]
         delivered = sum(file.landed for file in files)
@@ -328,7 +328,7 @@ def _rows_parts(data: Mapping[str, Any], taken: Sequence[Arrival]) -> Iterator[P
 
 
 def _rows(files: Iterable[Arrival], kind: str) -> dict[str, int]:
-    """Return how many rows of files were refused, or came late, by raw table."""
+    """Return how many rows of files were refused or late, by raw table."""
     counts = Counter[str]()
     for file in files:
         counts[file.table] += getattr(file, kind)
@@ -337,16 +337,16 @@ def _rows(files: Iterable[Arrival], kind: str) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Ahead:
-    """Keep what a refresh will do, and what it leaves alone: looked up once, for people and for programs.
+    """What a refresh will do and what it leaves alone, computed once for people and programs.
 
     Args:
-        release: over which the plan was made.
-        raw: tables that it takes deliveries for.
-        stood: holds of before; none of a stage.
+        release: the plan's base.
+        raw: raw tables whose deliveries it ingests.
+        stood: holds from before; none for a stage.
         held: days of the request that the plan does not try again.
-        left: files that wait and that a stage does not take.
-        stopped: of each open circuit that stops something of the request, why.
-        stopped_files: files that wait for tables that are stopped.
+        left: waiting files that a stage does not ingest.
+        stopped: reason of each open circuit that stops part of the request.
+        stopped_files: waiting files of stopped tables.
     """
 
     request: Request
@@ -364,7 +364,7 @@ class Ahead:
     stopped_files: int = 0
 
     def parts(self, platform: Platform, *, explain: bool) -> Iterator[Part]:
-        """Describe what it is going to do. Holds of the days that it publishes are shown at the end."""
+        """Describe what will be done. Holds of the published days are shown at the end."""
         plan = self.plan
         yield from (Note("red", "stopped", sentence) for sentence in self.stopped)
         for table, tried in plan.tries.items():
@@ -411,7 +411,7 @@ class Ahead:
         return Note("green", "Nothing to do:", "no day is stale and no file waits.")
 
     def report(self, state: Path, *, explain: bool) -> Report:
-        """Report everything else, if nothing is computed."""
+        """Report everything if nothing is to be computed."""
         data = {
             "plan": plan_json(self.plan),
             "held": [held_json(day) for day in self.held],
@@ -426,7 +426,7 @@ class Ahead:
 
 
 def look_ahead(platform: Platform, request: Request, stage: str | None) -> Ahead:
-    """Plan the request; refuse named days with an input never loaded, and what a table or stage cannot take."""
+    """Plan the request; refuse named days whose inputs were never loaded, and what a table or stage cannot do."""
     now = LakeSnapshot.now(platform)
     refuse_what_tables_cannot_take(now, request)
     snapshot = _basis(now, stage)
@@ -468,7 +468,7 @@ def look_ahead(platform: Platform, request: Request, stage: str | None) -> Ahead
 
 
 def _files_refused(platform: Platform, raw: Collection[str]) -> tuple[ArrivalRecord, ...]:
-    """Return files of some tables that lie there refused, and that no person acknowledged."""
+    """Return refused files of some tables that are still in the landing area and not acknowledged."""
     return Acknowledged.now(platform).without(file for file in refused_files(platform).there if file.table in raw)
 
 
@@ -483,7 +483,7 @@ def _left_json(landed: Delivered, problems: Sequence[Problem], refused: Sequence
 
 
 def _basis(now: LakeSnapshot, stage: str | None) -> LakeSnapshot:
-    """Return what the plan looks at: the release, or the stage as it can be gone on with."""
+    """Return the plan's base: the release, or the stage if it can be continued."""
     if stage is None:
         return now
     from platform_assets.operations.stages import store  # imports what plans need

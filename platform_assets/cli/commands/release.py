@@ -69,7 +69,7 @@ _rows, _bytes = attrgetter("rows"), attrgetter("bytes")
 
 
 def _shown_release(which: str, limit: int) -> Report:
-    """Show what a release changed, in rows and amounts, why and by whom, and the version of every table in it."""
+    """Show what a release changed in rows and amounts, the reason, the author, and the version of every table."""
     with opened_platform() as platform, without_numpy():
         release = _chosen_release(platform, which)
         if release.number < 0:
@@ -134,7 +134,7 @@ def _shown_release(which: str, limit: int) -> Report:
 def releases_diff(
     before: str, after: str = _CURRENT, names: Sequence[str] = (), days: str | None = None, limit: int = _SHOWN
 ) -> Report:
-    """Show which days differ between two releases, in rows and amounts, and which publications made the difference."""
+    """Show which days differ between two releases, in rows and amounts, and which publications changed them."""
     with opened_platform() as platform, without_numpy():
         old, new = _chosen_release(platform, before), _chosen_release(platform, after)
         changes = changed_days(platform, old, new, selected(platform, names, days))
@@ -176,14 +176,14 @@ def pin(
 
 
 def unpin(which: str, author: Author) -> Report:
-    """Let maintenance delete what only this release needs, once it is old enough."""
+    """Remove a pin: maintenance may delete what only this release needs, once it is old enough."""
     with opened_platform() as platform:
         done = let_go(platform, release_number(platform.ledger, which), author)
     return Report([f"Release {done.release} is no longer pinned."], _pin_json(done))
 
 
 def _chosen_release(platform: Platform, which: str) -> Release:
-    """Return a release, also one whose files are deleted: the ledger knows it for ever."""
+    """Return a release, even if its files are deleted: the ledger keeps its record."""
     if which == _CURRENT:
         return current_release(platform.lake)
     return release_of(platform.lake, release_number(platform.ledger, which))
@@ -226,19 +226,19 @@ def _in_all(changes: Collection[DayDifference]) -> str:
 
 
 def _total(changes: Collection[DayDifference], count: Callable[[DayRecord], int]) -> tuple[int | None, int | None]:
-    """Return the sums before and after; None where no day is there at all."""
+    """Return the sums before and after; None if the day does not exist on either side."""
     then = [count(change.before) for change in changes if change.before]
     now = [count(change.after) for change in changes if change.after]
     return sum(then) if then else None, sum(now) if now else None
 
 
 def _publication_json(made: PublicationRecord) -> dict[str, Any]:
-    """Return who published what kind of thing, when and why."""
+    """Return kind, author, time and reason of a publication as JSON."""
     return picked(made, "release publication created_at kind decides run who as_user on_host why git_commit")
 
 
 def _pin_json(pin: Pin) -> dict[str, Any]:
-    """Return a pin for programs."""
+    """Return a pin as JSON."""
     return vars(pin) | {"name": pin.name or None}
 
 
@@ -258,7 +258,7 @@ def _changes_json(changes: Sequence[DayDifference], amounts: AmountChanges) -> d
 
 
 def releases(names: Sequence[str] = (), limit: int = _SHOWN, *, pinned: bool = False) -> Report:
-    """List publications: release, time, tables and days, author, reason, pin; or show all of the one that is named."""
+    """List publications: release, time, tables and days, author, reason, pin; or show the named release in full."""
     if which := only_one("status releases", names):
         return _shown_release(which, limit)
     with platform_to_look() as platform:
@@ -296,7 +296,7 @@ _HOW = ("added", "removed", "changed")
 
 
 def stages(names: Sequence[str] = (), *, as_json: bool = False) -> Report:
-    """List the open stages: over which release each lies, whose it is, what it holds; or show the one that is named."""
+    """List the open stages with base release, owner and content; or show the named one."""
     if name := only_one("status stages", names):
         return shown_stage(name)
     with opened_platform() as platform:
@@ -317,7 +317,7 @@ def shown_stage(name: str) -> Report:
 
 
 def stage_diff(name: str, names: Sequence[str] = (), days: str | None = None, limit: int = 20) -> Report:
-    """Compare rows, keys and sums of every staged day with the release that the stage lies over."""
+    """Compare rows, keys and sums of every staged day with the stage's base release."""
     with opened_platform() as platform:
         stage = opened_stage(platform, name)
         only = selected(platform, names, days)
@@ -333,9 +333,9 @@ def stage_diff(name: str, names: Sequence[str] = (), days: str | None = None, li
 def publish(
     name: Annotated[str, typer.Argument(metavar="STAGE", help="As `status stages` has it.")], author: Author
 ) -> Report:
-    """Show all days of a stage at once, in one release, and close it.
+    """Publish all days of a stage at once, in one release, and close it.
 
-    Days that others have published since, and days that read them, are computed again first.
+    Days that others published since, and days that read them, are computed again first.
     """
     from platform_assets.operations.stages.stages import publish_stage
 
@@ -351,7 +351,7 @@ def publish(
 
 
 def drop(name: str) -> Report:
-    """Close a stage and delete what lies in it; nothing that was published is touched."""
+    """Close a stage and delete its files; nothing that was published is touched."""
     from platform_assets.operations.stages.stages import drop_stage
 
     with opened_platform() as platform:
@@ -362,7 +362,7 @@ def drop(name: str) -> Report:
 
 
 def _stages_parts(stages: Sequence[OpenStage], damaged: Iterable[PlatformError]) -> Iterator[Part]:
-    """Show what each stage holds and whose it is."""
+    """Show content and owner of each stage."""
     if not stages:
         yield "No stage is open. `refresh --stage NAME` opens one."
     for stage in stages:
@@ -374,11 +374,11 @@ def _stages_parts(stages: Sequence[OpenStage], damaged: Iterable[PlatformError])
 
 
 def _stage_parts(stage: OpenStage, other: Mapping[str, Collection[date]], again: str) -> Iterator[Part]:
-    """Show what a stage holds, and what keeps it from being published.
+    """Show what a stage holds, and what prevents publishing it.
 
     Args:
-        other: its days that today's code would make differently, by table.
-        again: the command that computes these again.
+        other: days that today's code would compute differently, by table.
+        again: command that recomputes these days.
     """
     by = f"{stage.who}, {stage.opened_at:%Y-%m-%d %H:%M} UTC"
     yield Facts([("stage", [f"{stage.name}, over release {stage.release}"]), ("by", [by]), ("why", [stage.why])])

@@ -1,4 +1,4 @@
-"""`status sources`, `admin pull`: databases and other sources that are read: what waits, reading, and drift."""
+"""`status sources`, `admin pull`: databases and topics that are read: waiting rows, reading, and drift."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from platform_assets.words import counted
 
 
 def sources() -> Report:
-    """Show how far each source was read and what waits there; it needs a look if one cannot be read."""
+    """Show how far each source was read and how much waits there; it needs a look if one cannot be read."""
     shown: list[dict[str, Any]] = []
     with platform_to_look() as platform:
         for contract in platform.catalogue:
@@ -64,13 +64,13 @@ def pull(
     reason: Reason = None,
     by: By = None,
 ) -> Report:
-    """Read what is new in a source into files of the landing folder; `refresh` does so by itself, and takes them.
+    """Read new rows of a source into files of the landing folder; `refresh` does this too, and ingests them.
 
-    With --from it reads once more what was read before. --from and --accept-loss need a --reason, which is kept in the
+    With --from it reads again what was read before. --from and --accept-loss need a --reason, which is kept in the
     files' names.
 
-    With --verify, compare each day of raw with the source by count and checksum, and read again what drifted, deletes
-    as voids; exit code 1 if anything did.
+    With --verify it compares each day of raw with the source by count and checksum, and reads again what drifted,
+    deletes as voids; exit code 1 if anything drifted.
     """
     if verify:
         return _verify(table, days, limit, dry_run=dry_run)

@@ -96,8 +96,8 @@ def status(
 ) -> Report:
     """Show what is loaded, missing, stale, held and set aside; exit code 1 if something needs a look.
 
-    A section shows more of one thing, and with a name all of it: stale, warnings, files, late, quarantine, circuits,
-    stages, backfills, recomputed, releases, decisions, messages, sources, engines.
+    A section shows one subject in full, and takes a name: stale, warnings, files, late, quarantine, circuits, stages,
+    backfills, recomputed, releases, decisions, messages, sources, engines.
     """
     first, names = (what or [""])[0], what or []
     given: dict[str, Any] = {"days": days, "rule": rule, "arrival": arrival, "rows": rows, "pinned": pinned}
@@ -128,7 +128,7 @@ def _summary(names: Sequence[str] = (), metrics: Path | None = None, *, with_met
 
 
 def warned_days(names: Sequence[str] = ()) -> Report:
-    """Show what gates found of published days, the newest published first."""
+    """Show findings of published days, the newest published first."""
     with platform_to_look() as platform:
         tables = selected_tables(platform, names) or platform.catalogue.names
         warned = platform.ledger.warned(tables, at=platform.current_release().number)
@@ -137,14 +137,14 @@ def warned_days(names: Sequence[str] = ()) -> Report:
 
 
 def files_left(*, as_json: bool = False) -> Report:
-    """Show each file that was not taken or was refused, with the reason."""
+    """Show each file that was refused or could not be ingested, with the reason."""
     with platform_to_look() as platform:
         known = look(platform, with_metrics=as_json)
     return Report(_files_parts(known), status_json(known), known.needs_a_look)
 
 
 def status_json(known: Status) -> dict[str, object]:
-    """Return all of it for programs."""
+    """Return the status as JSON."""
     refused = known.refused
     return picked(
         known,
@@ -316,7 +316,7 @@ _HELD: _Mark = ("H", "bold red")
 
 
 def stale(names: Sequence[str] = (), days: str | None = None) -> Report:
-    """Show which days are stale and why, without starting Spark; it needs a look if there are any, or held ones."""
+    """Show which days are stale and why, without starting Spark; it needs a look if any are stale or held."""
     with platform_to_look() as platform:
         only = selected(platform, names, days)
         plans = outlook(platform, intakes(platform))
@@ -377,7 +377,7 @@ def stale(names: Sequence[str] = (), days: str | None = None) -> Report:
 
 
 def _chosen_steps(steps: Iterable[PlannedStep], only: Selection) -> list[PlannedStep]:
-    """Return steps with the days that were asked for; those without one are left out."""
+    """Return the steps restricted to the requested days; steps without such days are left out."""
     among = (
         replace(step, reasons={day: why for day, why in step.reasons.items() if only.has_day(day)})
         for step in steps
@@ -387,9 +387,9 @@ def _chosen_steps(steps: Iterable[PlannedStep], only: Selection) -> list[Planned
 
 
 def year_calendars(steps: Iterable[PlannedStep], calendar: Calendar, held: Collection[date] = ()) -> list[Text]:
-    """Draw every year that has such a day: a line a month, a letter a day for all tables, and what the letters mean.
+    """Draw each year with such days: a line per month, a letter per day for all tables, and a legend.
 
-    A day that is held in any table has that mark, even if more is to be done.
+    A day that is held in any table gets that letter, even if it is also stale.
     """
     reasons: dict[date, Reasons] = {}
     for step in steps:

@@ -1,4 +1,4 @@
-"""`undo`, whatever it is that is undone, and `admin reload`, which takes all of a raw table again."""
+"""`undo` for everything that can be undone, and `admin reload`, which ingests all of a raw table again."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def undo(
     reason: ReasonButDry = None,
     by: By = None,
 ) -> Report:
-    """Undo a publication, release, run, backfill, arrivals, a stage, a rollback or a pin; --dry-run says what it does.
+    """Undo a publication, release, run, backfill, arrivals, a stage, a rollback or a pin; --dry-run shows what it does.
 
     docs/undo.md has a table of what to type.
     """
@@ -97,7 +97,7 @@ def undo(
 
 
 def _kind_of_all(what: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the kind of what is named, the same for all, and the names without it."""
+    """Return the common kind of the names, and the names without it."""
     kinds, names = [], []
     for word in what:
         kind, colon, name = word.partition(":")
@@ -150,7 +150,7 @@ def _roll_back(
     until_lifted: bool = False,
     dry_run: bool = False,
 ) -> Report:
-    """Put exactly the days of a publication, a run or since a release back as they were, and hold them there."""
+    """Return exactly the days of a publication, run, or since a release to their earlier content, and hold them."""
     from platform_assets.operations.rollback import rollback, rolled_back_amounts
 
     author = replace(author, decides=LASTING if until_lifted else "")
@@ -193,7 +193,7 @@ def _lift(name: str, author: Author, days: str | None = None, *, dry_run: bool =
 def _backfill(
     name: str, author: Author, *, cascade: bool = False, until_lifted: bool = False, dry_run: bool = False
 ) -> Report:
-    """Roll a published backfill back, or cancel one that was not published."""
+    """Roll back a published backfill, or cancel an unpublished one."""
     from platform_assets.cli.commands.backfill import cancel, take_back
 
     with opened_platform() as platform:
@@ -261,10 +261,11 @@ _STALE = "Stale through it, at most"
 
 
 def _withdraw(arrivals: Sequence[str], author: Author, *, dry_run: bool = False) -> Report:
-    """Have every table computed as if arrivals had never come, all or none; the next refresh mends their days.
+    """Recompute every table as if arrivals had never come, all or none; the next refresh computes their days.
 
     Args:
-        arrivals: files below the landing root, also as 'folder/2017-03-31/*.csv', or what entered later of some.
+        arrivals: files below the landing root, also as 'folder/2017-03-31/*.csv', or later arrivals made from them,
+            such as approved rows.
     """
     with opened_platform() as platform:
         paths = named_arrivals(platform, arrivals)
@@ -333,7 +334,7 @@ def reload(
     author: Author | None,
     dry_run: DryRun = False,
 ) -> Report:
-    """Ingest all deliveries of a raw table again, by its present contract; tables made from it begin again, too."""
+    """Ingest all deliveries of a raw table again by its present contract; tables computed from it start again too."""
     from platform_assets.operations.reload import planned_reload
     from platform_assets.operations.reload import reload as take_anew
 

@@ -70,7 +70,7 @@ _LOADS = {
 
 
 class UpError(PlatformError):
-    """What `up` starts cannot run on this machine."""
+    """A process that `up` starts cannot run on this machine."""
 
 
 def up(
@@ -122,7 +122,7 @@ def up(
 
 
 def _run(settings: Settings, environment: Mapping[str, str], password: str, port: int, *, read_only: bool) -> None:
-    """Run all processes until one of them ends, or until this process gets a signal to stop."""
+    """Run all processes until one ends, or this process gets a signal to stop."""
     for number in _STOPS:
         signal.signal(number, _stop)
     with TemporaryDirectory(prefix="platform-assets-") as folder:
@@ -151,13 +151,13 @@ def _ignore_stops() -> None:
 
 
 def _stop(number: int, frame: FrameType | None) -> NoReturn:
-    """Stop waiting for the processes, which are ended on the way out. Ctrl-C is reported as for every command."""
+    """Stop waiting for the processes, which are ended afterwards. Ctrl-C is reported as for every command."""
     _ignore_stops()
     raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(0)
 
 
 def describe_automation(settings: Settings, catalogue: Catalogue) -> str:
-    """Return what runs without being asked, and when."""
+    """Return what runs automatically, and when."""
     crons = {
         "all tables": settings.daily_cron,
         "the deep restatement": settings.deep_restatement_cron,
@@ -170,7 +170,7 @@ def describe_automation(settings: Settings, catalogue: Catalogue) -> str:
 
 
 def tell_what_is_left(settings: Settings) -> None:
-    """Print once what no run will take; else only a tick of a sensor says so, on a page that is not open."""
+    """Print once what no run will ingest; otherwise only a sensor's tick would say so, on a page that is not open."""
     try:
         with platform_to_look(settings) as platform:
             print_parts(left_parts(delivered(platform).problems, refused_files(platform).there))
@@ -179,7 +179,7 @@ def tell_what_is_left(settings: Settings) -> None:
 
 
 def _wait(processes: Processes, port: int) -> None:
-    """Say when the pages can be opened. Wait until a part ends that the others need, and say so as an error."""
+    """Say when the pages can be opened. Wait until a required part ends, and report that as an error."""
     starting = [f"http://127.0.0.1:{port}"]
 
     def look() -> None:
@@ -212,9 +212,9 @@ def _computes_here(settings: Settings) -> bool:
 
 
 def _start_code_servers(processes: Processes, workspace: Path, folder: Path, *, is_warm: bool) -> Path:
-    """Start what serves the definitions and starts runs; return a workspace that finds it.
+    """Start the code servers, which serve definitions and start runs; return a workspace that finds them.
 
-    Each location of the project's workspace has a server, so that webserver and daemon share what is loaded. Sockets
+    Each location of the project's workspace has a server, so that webserver and daemon share the loaded code. Sockets
     need a folder with a short path.
     """
     module = _SERVERS if is_warm else "dagster"
@@ -262,9 +262,9 @@ def _module(name: str, *arguments: str) -> list[str]:
 
 
 def show_published(settings: Settings, home: Path) -> None:
-    """Write into Dagster's storage what was published; else a lake that no daemon looked at seems empty.
+    """Write published days into Dagster's storage; otherwise a lake without a daemon would seem empty.
 
-    Where that storage cannot be written, the pages are opened as they are; a server that cannot be reached is an error.
+    If that storage cannot be written, the pages open without them; an unreachable server is an error.
     """
     from platform_assets.orchestration.assets.publications import show_since_last
     from platform_assets.orchestration.instance.events import is_for_all
@@ -305,9 +305,9 @@ _LOOK_S = 0.2
 
 
 class Processes:
-    """Run processes whose output goes to standard error until they are ended: traces from ending them are noise.
+    """Run processes that write to standard error until they are ended; tracebacks from ending them are suppressed.
 
-    The watchdog removes the temporary folder where this process is killed.
+    If this process is killed, the watchdog removes the temporary folder.
     """
 
     def __init__(self, folder: Path, environment: Mapping[str, str], temporary: Path) -> None:
@@ -324,7 +324,7 @@ class Processes:
         Thread(target=self._pass_on, args=(read,), name="output", daemon=True).start()
 
     def start(self, name: str, command: Sequence[str], secrets: Mapping[str, str] | None = None) -> None:
-        """Start one in a session of its own, so that what it starts can be ended with it; only it gets the secrets."""
+        """Start a process in a session of its own, so that its children end with it; only it gets the secrets."""
         self._running[name] = process = subprocess.Popen(
             command,
             cwd=self._folder,
@@ -341,7 +341,7 @@ class Processes:
             self._watchdog.stdin.flush()
 
     def next_ended(self, look: Callable[[], None] = lambda: None) -> tuple[str, str]:
-        """Wait until one ends, and look at something else meanwhile; return its name, and how it ended."""
+        """Wait until a process ends, checking something else meanwhile; return its name, and how it ended."""
         while True:
             look()
             for name, process in self._running.items():

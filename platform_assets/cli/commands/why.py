@@ -1,4 +1,4 @@
-"""`why`: the chain of a published day, back to the files that were delivered and the code that read them."""
+"""`why`: trace a published day back to the delivered files and the code that read them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _BRANCHES_SHOWN = 5
 
 @dataclass(frozen=True)
 class _Besides:
-    """What is shown of a day beside its origin."""
+    """Further parts of the report on a day, apart from its origin."""
 
     held: Collection[HeldDay]
     warned: WarnedDay | None
@@ -72,7 +72,7 @@ def why(
     ] = False,
     as_json: AsJson = False,
 ) -> Report:
-    """Show what a day was made from, by which run and code, back to the files; exit code 1 if it is stale or held."""
+    """Show what a day was computed from, by which run and code, back to files; exit code 1 if it is stale or held."""
     if history:
         if diff:
             raise UsageError("--history and --diff show different things.", "Leave out one of them.")
@@ -124,9 +124,9 @@ def _parts(explanation: Explanation, beside: _Besides, *, diff: bool) -> Iterato
 
 
 def _keeping(explanation: Explanation) -> set[tuple[str, date]]:
-    """Return the held days that keep the day from becoming what its inputs say: itself, or a day that it reads.
+    """Return the held days that keep the day from following its inputs: itself, or a day that it reads.
 
-    A stale one does not keep itself: it is tried again, and may come out otherwise.
+    A stale held day does not count: it is tried again, and may come out differently.
     """
     state, keeping = explanation.state, list[Hold]()
     if isinstance(state, Held) or explanation.now is None or explanation.origin is None:
@@ -153,7 +153,7 @@ def _state_parts(explanation: Explanation, name: str, held: Collection[HeldDay])
 
 
 def _without_content_parts(explanation: Explanation, name: str, held: Collection[HeldDay]) -> Iterator[Part]:
-    """Say why readers see nothing of a day: what it lacks or what holds it, else that its turn has not come."""
+    """Say why readers see nothing of a day: a missing input, a hold, or that it was not computed yet."""
     lacking = [f"{table} has never been loaded for {day}" for table, day in explanation.lacking.items()]
     if isinstance(explanation.state, Blocked):  # by what the first of these lacks in turn, if it is not there
         lacking[: not explanation.state.is_there] = [cause(explanation.state)]
@@ -242,7 +242,7 @@ def _origin_json(origin: Origin) -> dict[str, Any]:
 
 
 def origin_tree(origin: Origin, software: Mapping[str, str] = MappingProxyType({})) -> Tree:
-    """Draw a table, the days of it that were read, who made them and with what, and below it what they come from."""
+    """Draw a table with the days that were read, their author and code, and below it its own inputs."""
     tree = Tree(_head(origin), guide_style="dim", highlight=False)
     if len(origin.days) == 1:
         [record] = origin.days.values()

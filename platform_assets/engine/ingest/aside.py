@@ -1,4 +1,4 @@
-"""Rows set aside now, read from released files and the ledger, without a session."""
+"""Rows set aside at present, read from released files and the ledger, without a session."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _COLUMNS = ("_arrival", "_reason", "_row", "_place", "_attempts", DAY)
 
 
 class QuarantineError(PlatformError):
-    """Nothing can be shown, replayed or discarded as asked; nothing was changed."""
+    """The request to show, replay or discard rows cannot be done; nothing was changed."""
 
 
 def aside(
     platform: Platform, selection: AsideSelection, *, everything: bool = False, payloads: bool = False
 ) -> tuple[AsideRow, ...]:
-    """Return the rows that are set aside, those of each table by day, arrival and number.
+    """Return the rows set aside, those of each table by day, arrival and number.
 
     Args:
-        everything: those as well that a person needs no more.
+        everything: include discarded rows.
 
     Raises:
         QuarantineError: its rows are never set aside.
@@ -59,7 +59,7 @@ def aside(
 def chosen(
     platform: Platform, selection: AsideSelection, *, everything: bool = False, payloads: bool = False
 ) -> tuple[AsideRow, ...]:
-    """Return the rows that a person means, as `aside` does."""
+    """Return the selected rows, as `aside` does."""
     if rows := aside(platform, selection, everything=everything, payloads=payloads):
         return rows
     others = aside(platform, AsideSelection(selection.table), everything=True)
@@ -89,9 +89,9 @@ def _decisions(platform: Platform) -> tuple[QuarantineDecision, ...]:
 def _standing(
     platform: Platform, contract: Contract, decisions: Collection[QuarantineDecision]
 ) -> dict[tuple[str, date, str], QuarantineDecision]:
-    """Return decisions by arrival, day and error, without those about what was set aside before.
+    """Return decisions by arrival, day and error, without those about an earlier version.
 
-    A file that came again counts from then; a silver day from when its quarantine got the rows that it has.
+    A file that came again has no decisions from before; a silver day none from before its present quarantine.
     """
     made = {(each.arrival, each.day, each.error): each for each in decisions}
     ledger, since = platform.ledger, dict[str | date, str]()
@@ -126,7 +126,7 @@ def _rows(
 
 
 def _refused(platform: Platform, contract: Contract, rows: Collection[AsideRow]) -> Iterator[AsideRow]:
-    """Yield refused rows of files that count, and files that were refused whole."""
+    """Yield refused rows of valid files, and files that were refused whole."""
     delivered = [arrival for arrival in platform.ledger.arrivals(contract.name) if arrival.kind == "delivery"]
     newest, times = {file.path: file for file in delivered}, Counter(file.path for file in delivered)
     gone = platform.ledger.withdrawn(contract.name)
@@ -141,7 +141,7 @@ def _refused(platform: Platform, contract: Contract, rows: Collection[AsideRow])
 
 
 def _quarantined(platform: Platform, contract: Contract, rows: Collection[AsideRow]) -> Iterator[AsideRow]:
-    """Yield quarantined rows, each set aside by all that its day was computed from since it came."""
+    """Yield quarantined rows, each with all recomputations of its day that set it aside."""
     came = {each.path: each.publication for each in platform.ledger.arrivals(contract.inputs[0].table)} if rows else {}
     released = platform.ledger.indexed() if rows else {}
     histories = platform.ledger.histories(contract.name, {row.day for row in rows}) if rows else {}
@@ -153,13 +153,13 @@ def _quarantined(platform: Platform, contract: Contract, rows: Collection[AsideR
 
 @dataclass(frozen=True)
 class RefusedFiles:
-    """Files that stand refused, whole or in large part, by what there is to do about them.
+    """Files that are refused, whole or in large part, by what there is to do about them.
 
     Args:
         there: in the landing area, or possibly there if it cannot be read: to be repaired, or removed.
         gone: removed since. The ledger keeps that they came, and why they were refused.
-        in_large_part: taken without so many rows that the file seems to be broken, and not withdrawn since.
-        repaired: whole or in large part, and delivered again in order under another name: with that name.
+        in_large_part: ingested without so many rows that the file seems to be broken, and not withdrawn since.
+        repaired: delivered again correctly under another name: with that name.
     """
 
     there: tuple[ArrivalRecord, ...] = ()

@@ -1,4 +1,4 @@
-"""One batch of arrivals on its way into raw: staged, counted, published; taken for the first time, or again."""
+"""Ingest one batch of arrivals into raw: staged, counted, published; for the first time, or again."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ Row = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Again:
-    """Rows taken again from files that were refused before. A batch has files of one of the two kinds.
+    """Rows ingested again from files that were refused before. A batch has files of one kind.
 
     Args:
-        is_other: whether the files changed, so that rows refused before are kept, as tried 0 times.
-        rows: refused rows of files whose other rows were taken, by path; those of each file become a separate arrival.
+        is_other: whether the files changed, so that earlier refused rows are kept, as tried 0 times.
+        rows: refused rows of partly ingested files, by path; those of each file become a separate arrival.
     """
 
     whole: frozenset[str] = frozenset()
@@ -75,11 +75,11 @@ class Again:
         return bool(self.whole or self.rows)
 
     def before(self, turn: IngestTurn, publication: str) -> str:
-        """Return what stands before the path of a file in the name of the arrival as which rows of it enter."""
+        """Return the prefix of the arrival name under which rows of a file enter."""
         return f"replayed/{turn.contract.table}/{publication}/" if self.rows else ""
 
     def rows_to_take(self, parsed: DataFrame, before: str) -> DataFrame:
-        """Return the rows to take of parsed files."""
+        """Return the rows to ingest from parsed files."""
         return replayed_rows(parsed, self._tried(parsed.sparkSession), before) if self.rows else parsed
 
     def left(self, staged: DataFrame, turn: IngestTurn, publication: str, files: Collection[LandedFile]) -> DataFrame:
@@ -117,7 +117,7 @@ FIRST_TIME = Again()
 
 
 def refuse_files(wrong: Mapping[str, str]) -> None:
-    """Raise if files cannot be read once more."""
+    """Raise if files cannot be read again."""
     if wrong:
         names = "; ".join(f"{path} {what}" for path, what in sorted(wrong.items())[:_NAMED])
         more = f"; and {len(wrong) - _NAMED:,} more files" if len(wrong) > _NAMED else ""
@@ -129,10 +129,10 @@ def refuse_files(wrong: Mapping[str, str]) -> None:
 
 
 def other_records(recorded: Mapping[str, int], seen: Mapping[str, Inspection]) -> dict[str, str]:
-    """Return files of which the numbers of refused rows mean nothing by today's contract, which splits them otherwise.
+    """Return files that today's contract splits into other records, so that numbers of refused rows mean nothing.
 
     Args:
-        recorded: how many rows each file had when it was taken, by path.
+        recorded: how many rows each file had when it was ingested, by path.
     """
     return {
         path: f"had {counted(recorded[path], 'row')} and has {inspection.landed:,} by today's contract, so that its "
@@ -143,7 +143,7 @@ def other_records(recorded: Mapping[str, int], seen: Mapping[str, Inspection]) -
 
 
 def repaired(turn: IngestTurn, files: Collection[LandedFile]) -> Again:
-    """Return files that came again under their names after rows of them had been refused."""
+    """Return files that came again under their names after some of their rows had been refused."""
     refused = turn.platform.ledger.arrivals(turn.contract.name, refused_only=True)
     before = frozenset(arrival.path for arrival in refused if arrival.refused)
     return Again(before & {file.path for file in files}, is_other=True)
@@ -151,7 +151,7 @@ def repaired(turn: IngestTurn, files: Collection[LandedFile]) -> Again:
 
 @dataclass(frozen=True)
 class Taken:
-    """What became of a batch."""
+    """Result of a batch."""
 
     arrivals: tuple[Arrival, ...]
     days: Mapping[date, DayContent]
@@ -159,7 +159,7 @@ class Taken:
 
 
 class _UnaccountedError(Exception):
-    """Files that gave fewer or more rows than they have."""
+    """Files produced fewer or more rows than they have."""
 
     def __init__(self, reasons: dict[LandedFile, str]) -> None:
         super().__init__(*reasons.values())
@@ -169,10 +169,10 @@ class _UnaccountedError(Exception):
 def ingest_batch(
     turn: IngestTurn, spark: SparkSession, files: Sequence[LandedFile], again: Again = FIRST_TIME
 ) -> Taken:
-    """Take some files whole, in one publication of raw, of the rows refused and of those that wait in the late queue.
+    """Ingest some files whole, in one publication of raw, of refused rows and of the late queue.
 
-    A file that cannot be read, or whose rows do not add up, is refused whole and keeps no other from being taken; nor
-    does one that changes during the ingest, or cannot be opened; it is not recorded.
+    A file that cannot be read, or whose rows do not add up, is refused whole, without stopping others. A file that
+    changes during ingestion, or cannot be opened, is left out and not recorded.
     """
     limits = Limits.of(turn.platform.settings)
     seen: dict[LandedFile, Inspection] = {}
@@ -201,10 +201,10 @@ def ingest_batch(
 
 @dataclass(frozen=True)
 class _Counts:
-    """What became of the rows of good files: profiles of what was staged, and numbers of rows by arrival.
+    """Counts for the rows of good files: profiles of staged days, and numbers of rows by arrival.
 
     Args:
-        undated: keys of deletes without event time that have no record yet.
+        undated: number of keys of deletes without event time that match no record yet.
     """
 
     taken: RawProfile = field(default_factory=RawProfile)
@@ -271,7 +271,7 @@ def _counted(
     good: Mapping[LandedFile, Inspection],
     again: Again,
 ) -> _Counts:
-    """Set aside the staged rows that do not enter raw, stage tombstones beside the others, and count all of them."""
+    """Set aside the staged rows that do not enter raw, stage tombstones, and count everything."""
     lake, contract, folder = turn.platform.lake, turn.contract, folders[turn.contract.name]
     letters, queue = folders[refused_table(contract.name)], folders[late_table(contract.name)]
     refused = waiting = RawProfile()
@@ -301,7 +301,7 @@ def _counted(
 
 
 def _replayed(turn: IngestTurn, files: Sequence[LandedFile]) -> dict[str, Delivery]:
-    """Return the first file of the same content, for each whose content came before, once these files are taken."""
+    """Return, for each file whose content came before, the first file with that content."""
     assert turn.contract.source is not None
     if turn.contract.source.resent == "anew":
         return {}
@@ -355,7 +355,7 @@ def _arrival(
 def _refuse_mostly_broken(
     contract: Contract, seen: Mapping[LandedFile, Inspection], broken: Mapping[str, int], staged: DataFrame
 ) -> None:
-    """Refuse files whole that have more broken rows than their contract takes; of one with no others, rows are kept."""
+    """Refuse files whole that have more broken rows than allowed; keep the rows if a file has no others."""
     most = contract.checks.most_aside_percent
     landed = {file: inspection.landed for file, inspection in seen.items()}
     beyond = [file for file in seen if most * landed[file] < 100 * broken.get(file.path, 0) < 100 * landed[file]]

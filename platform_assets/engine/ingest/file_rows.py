@@ -1,7 +1,7 @@
-"""The rows of delivered files, staged: what Spark reads in their place, and which of them make it fail.
+"""Stage rows of delivered files: choose what Spark reads, and find files that make it fail.
 
-Spark reads copies of some files: some text it can only read as lines; a cluster sees the lake, not the landing folder
-of this machine; and a deliverer can replace a file while it is read.
+Spark reads copies of some files: it can only read some text as lines; a cluster sees the lake, not this machine's
+landing folder; and a deliverer can replace a file while it is read.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _VALUES: dict[str, object] = {
 
 
 class FilesChangedError(Exception):
-    """Files that are not what they were when they were listed."""
+    """Files changed since they were listed."""
 
     def __init__(self, problems: dict[LandedFile, Problem]) -> None:
         super().__init__(*problems)
@@ -85,16 +85,16 @@ def stage_rows(
     replayed: Mapping[str, Delivery],
     chosen: Callable[[DataFrame], DataFrame],
 ) -> None:
-    """Stage the rows of all files not refused; those refused by themselves, too late or too far ahead, without a day.
+    """Stage the rows of all files that were not refused; refused, late and too early rows without a day.
 
-    A file that turns out corrupt, or that Spark cannot take though it takes the others, joins the refused.
+    A file that turns out corrupt, or that alone makes Spark fail, is refused too.
 
     Args:
         replayed: files whose content came before, each with the delivery that it repeats.
-        chosen: leaves of parsed rows those to take.
+        chosen: selects the rows to ingest from parsed rows.
 
     Raises:
-        FilesChangedError: files are not what they were when they were listed.
+        FilesChangedError: files changed since they were listed.
     """
     contract = turn.contract
     came = {file.path: replayed[file.path].arrival_date for file in seen if file.path in replayed}
@@ -133,7 +133,7 @@ def stage_rows(
 
 
 def _parts(files: Sequence[LandedFile], seen: Mapping[LandedFile, Inspection]) -> list[list[LandedFile]]:
-    """Group files so that few in a part look different: what Spark plans does not grow with their number."""
+    """Group files so that few files of a part differ in form: Spark's plan does not grow with their number."""
     looks = iter(_alike(files, seen))
     return [[file for look in part for file in look] for part in iter(lambda: [*islice(looks, _MOST_LAYOUTS)], [])]
 
@@ -158,7 +158,7 @@ def _alike(files: Sequence[LandedFile], seen: Mapping[LandedFile, Inspection]) -
 
 
 def raise_if_changed(files: Iterable[LandedFile], unread: Collection[LandedFile] = ()) -> None:
-    """Raise if the content of a file is another one, or one of those that Spark never read is another file."""
+    """Raise if the content of a file changed, or a file that Spark never reads was replaced."""
     if changed := changed_since(file for file in files if file not in unread) | replaced_since(unread):
         raise FilesChangedError(changed)
 
@@ -167,7 +167,7 @@ def raise_if_changed(files: Iterable[LandedFile], unread: Collection[LandedFile]
 def _copies_for_spark(
     turn: IngestTurn, seen: Mapping[LandedFile, Inspection], refused: Collection[LandedFile], folder: Location
 ) -> Iterator[dict[LandedFile, Location]]:
-    """Copy what Spark reads instead of some files, in a folder that is empty again afterwards."""
+    """Copy files for Spark into a folder that is emptied afterwards."""
     settings = turn.platform.settings
     limits, of_all = Limits.of(settings), settings.copy_deliveries or not computes_here(settings)
     copied = [file for file in seen if file not in refused and (of_all or seen[file].is_read_as_lines)]
@@ -205,14 +205,14 @@ def untakeable(
     described: Callable[[LandedFile], DataFrame],
     files: Sequence[LandedFile],
 ) -> dict[LandedFile, str]:
-    """Find the files that Spark cannot take even alone, each with the reason, by halving, so that few cost little.
+    """Find the files that make Spark fail even alone, each with the reason, by halving.
 
-    No rows are written. Where they come through, so that it was writing them that failed, no file is to blame; nor
-    where Spark fails as well with a file that is as it should be.
+    No rows are written. If reading succeeds, writing had failed and no file is to blame; nor if Spark also fails with a
+    file that is certainly valid.
 
     Args:
-        parsed: the rows of some files, which may fail before they are read.
-        described: the rows of a file in the same format that holds just what the contract describes.
+        parsed: rows of some files, which may fail before they are read.
+        described: rows of a valid file in the same format, made from the contract.
 
     Raises:
         PySparkException, Py4JError: not a file makes Spark fail, but the machine, an interruption, or how it reads.
@@ -233,12 +233,12 @@ def untakeable(
 
 
 def _read_through(rows: DataFrame) -> None:
-    """Compute every field of every row, and forget it."""
+    """Compute every field of every row, and discard it."""
     rows.write.format("noop").mode("overwrite").save()
 
 
 def described_by(contract: Contract, kind: Format) -> bytes:
-    """One row with a value of its column's type in every field.
+    """Return a file with one row that has a valid value in every field.
 
     Returns:
         The content of the file.

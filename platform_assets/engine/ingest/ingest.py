@@ -1,4 +1,4 @@
-"""Ingest: whole arrivals appended to raw, exactly once, with everything refused accounted for."""
+"""Ingest: append whole arrivals to raw, exactly once, and account for everything refused."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def ingest(
     progress: OnProgress = no_progress,
     until: date | None = None,
 ) -> IngestResult:
-    """Take everything pending for a raw table, one ingest at a time.
+    """Ingest everything pending for a raw table, one ingest at a time.
 
-    A source that is read is read first. Everything is every file, and then all rows whose day has come since they
-    arrived too far ahead of it: so it makes no difference whether a file was taken before that day or after it.
+    A source is read first. Then come all files, and then all waiting rows whose day has come: so it makes no difference
+    whether a file is ingested before or after its rows' day.
 
     Args:
-        days: days that are asked for; those that their source has not delivered come back as missing.
+        days: requested days; those that their source has not delivered are returned as missing.
 
     Raises:
         ContractError: the table cannot take rows of its contract; nothing was taken.
@@ -105,7 +105,7 @@ def _take_files(turn: IngestTurn, spark: SparkOnDemand, listed: Sequence[LandedF
 def _at_hand_in_batches(
     turn: IngestTurn, files: Iterable[LandedFile]
 ) -> Generator[tuple[list[LandedFile], list[Problem]], None, None]:
-    """Yield listed files with their hashes, fetched where they lie in a bucket, as many at once as a batch may have."""
+    """Yield listed files with their hashes, fetched from a bucket if needed, as many at once as a batch may have."""
     settings, by_date = turn.platform.settings, defaultdict[date, list[LandedFile]](list)
     for file in files:
         by_date[file.arrival_date].append(file)
@@ -134,13 +134,13 @@ def replay(
     author: Author,
     progress: OnProgress = no_progress,
 ) -> tuple[Taken, ...]:
-    """Read what a raw table refused once more.
+    """Read refused rows of a raw table again.
 
     Args:
-        selection: what, of one raw table. What a person discarded is meant where its arrival is named.
+        selection: rows of one raw table. Discarded rows are included only if their arrival is named.
 
     Raises:
-        QuarantineError: nothing of it is set aside, or a file cannot be read once more; nothing of that was changed.
+        QuarantineError: nothing matches, or a file cannot be read again; nothing was changed.
     """
     contract = platform.catalogue[selection.table or ""]
     done: list[Taken] = []

@@ -1,6 +1,6 @@
-"""Waiting rows leave the late queue and enter raw, in one publication, as an arrival of their own.
+"""Move waiting rows from the late queue into raw, in one publication, as an arrival of their own.
 
-A person approves them; or they had come too far ahead of their day, and that has come.
+A person approves them; or they came too far ahead of their day, which has come.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ _Why = Literal["approval", "due"]
 
 @dataclass(frozen=True)
 class RawOutcome:
-    """What became of a raw table by a decision about arrivals of it.
+    """Change of a raw table by a decision about its arrivals.
 
     Args:
-        arrivals: recorded for it, one for each arrival whose rows entered raw, or count no more.
-        rows: that entered raw, or count no more.
-        published: the new content of every raw day touched, those that lost a moved key included.
+        arrivals: records of the arrivals whose rows entered raw, or no longer count.
+        rows: number of rows that entered raw, or no longer count.
+        published: new content of every changed raw day, including days that lost a moved key.
     """
 
     table: str
@@ -84,13 +84,13 @@ def approve(
     *,
     by_person: bool = True,
 ) -> tuple[RawOutcome, ...]:
-    """Take waiting rows into raw as a person decides; the days they reach are then stale through data.
+    """Ingest approved waiting rows into raw; the days that they reach are then stale through data.
 
-    However often it is repeated or killed, rows enter once: what entered has left the queue in the same publication.
+    Repeated or killed, it ingests rows once: they leave the queue in the same publication.
 
     Args:
         by_person: whether a person decides now; otherwise a contract does, by its `deep_restatement_days`, and no
-            decision is recorded: the publication says who took the rows, and why.
+            decision is recorded: the publication has author and reason.
 
     Returns:
         One result per raw table.
@@ -117,7 +117,7 @@ def approve(
 
 
 def take_due(turn: IngestTurn, spark: SparkOnDemand, progress: OnProgress = no_progress) -> RawOutcome | None:
-    """Take the rows of a raw table into it whose day has come since they arrived too far ahead of it.
+    """Ingest the waiting rows of a raw table whose day has come.
 
     Returns:
         None where nothing is due.
@@ -206,19 +206,19 @@ def withdraw(
 ) -> tuple[RawOutcome, ...]:
     """Have every table computed as if arrivals had never come; the days they reached are then stale through data.
 
-    What entered of their waiting rows goes with them, and what still waits in the queue never enters. All of it is one
+    Approved rows of these arrivals are withdrawn with them, and their rows in the queue never enter. It is one
     publication, so either everything is withdrawn or nothing. The same content can be delivered again under another
     name.
 
     Args:
-        paths: of the arrivals: files below the landing root, or those as which waiting rows entered.
+        paths: arrivals: files below the landing root, or the names under which waiting rows entered.
 
     Returns:
         One result per raw table that took any.
 
     Raises:
-        WithdrawalError: one was never taken, was refused whole, is a withdrawal itself, or was withdrawn before.
-        UnknownTableError: no domain declares any of the tables that took one.
+        WithdrawalError: one was never ingested, was refused whole, is a withdrawal itself, or was withdrawn before.
+        UnknownTableError: no domain declares any of the tables that ingested one.
     """
     with ExitStack() as turns:
         tables = list(standing_records(platform, paths))
@@ -251,7 +251,7 @@ def _withdrawn(
     folder: Location,
     parts: Sequence[ArrivalRecord],
 ) -> tuple[RawOutcome, list[TableChange]]:
-    """Return what takes some arrivals of one table back, staged where raw has rows of them."""
+    """Return the withdrawal of some arrivals of one table, staged if raw has rows of them."""
     platform = snapshot.platform
     contract = platform.catalogue[parts[0].table]
     rows: Mapping[str, int] = {}
@@ -277,7 +277,7 @@ def _stage_markers(
     snapshot: LakeSnapshot,
     folder: Location,
 ) -> dict[str, int]:
-    """Stage what takes some arrivals back, and return how many rows of each count no more."""
+    """Stage withdrawal markers of some arrivals, and return how many rows of each no longer count."""
     platform = snapshot.platform
     paths = [part.path for part in parts]
     days = published_with(platform, contract.name, parts)
@@ -306,6 +306,6 @@ def _stage_markers(
 
 
 def _derived(origin: ArrivalRecord, path: str, kind: ArrivalKind, **counts: Any) -> Arrival:
-    """Return an arrival of rows that another one brought, or that are withdrawn from it."""
+    """Return an arrival derived from another one: approved, due or withdrawn rows."""
     same = {name: getattr(origin, name) for name in ("table", "arrival_date", "size", "sha256", "modified_ns")}
     return Arrival(path=path, kind=kind, origin=origin.path, **same, **counts)

@@ -1,4 +1,4 @@
-"""The late queue as it stands: read from the released files and the ledger, without a session."""
+"""Present state of the late queue, read from the released files and the ledger, without a session."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ _SMALL_DIGITS = 29
 
 
 class LateQueueError(PlatformError):
-    """A decision about late rows cannot be taken."""
+    """A decision about late rows cannot be made."""
 
 
 def late_queue(platform: Platform) -> tuple[LateRows, ...]:
-    """Everything in the late queue of every raw table, by table, day and arrival."""
+    """Return all rows of the late queue of every raw table, by table, day and arrival."""
     now = platform.current_release()
     return tuple(rows for contract in raw_tables(platform) for rows in _queue(platform, contract, now))
 
@@ -77,12 +77,12 @@ def late_counts(platform: Platform) -> dict[str, LateCounts]:
 
 
 def raw_tables(platform: Platform) -> tuple[Contract, ...]:
-    """Return the tables that arrivals are taken into."""
+    """Return the tables that ingest arrivals."""
     return tuple(contract for contract in platform.catalogue if contract.source is not None)
 
 
 def choose(platform: Platform, verdict: Verdict, selection: LateSelection) -> tuple[LateRows, ...]:
-    """Return the selected rows that are still to be decided so.
+    """Return the selected rows that still need such a decision.
 
     Raises:
         LateQueueError: the table takes no arrivals, the arrival is not known, or nothing selected waits.
@@ -102,9 +102,9 @@ def choose(platform: Platform, verdict: Verdict, selection: LateSelection) -> tu
 
 
 def due(snapshot: LakeSnapshot, contract: Contract) -> tuple[LateRows, ...]:
-    """Return the rows of a raw table that came too far ahead of their day to be taken, and whose day has come.
+    """Return the waiting rows of a raw table that came too far ahead of their day, which has come.
 
-    Where none has, the ledger alone says so.
+    If there are none, the ledger alone says so.
     """
     queue, last = snapshot.days(late_table(contract.name)), snapshot.calendar.last
     if not any(record.figures.get(AHEAD) for day, record in queue.items() if day <= last):
@@ -118,7 +118,7 @@ def days_due(snapshot: LakeSnapshot, contract: Contract) -> tuple[date, ...]:
 
 
 def deep_restatements(platform: Platform, queue: Collection[LateRows]) -> tuple[LateSelection, ...]:
-    """Select what the contracts leave to the periodic deep restatement of the late queue, by raw table."""
+    """Select the rows that contracts leave to the periodic deep restatement, by raw table."""
     snapshot = LakeSnapshot.now(platform)
     selections = (
         deep_restatement(queue, contract.name, most)
@@ -129,7 +129,7 @@ def deep_restatements(platform: Platform, queue: Collection[LateRows]) -> tuple[
 
 
 def refuse(platform: Platform, selection: LateSelection, author: Author) -> tuple[LateRows, ...]:
-    """Decide that late rows stay out; they remain in the queue, accounted for.
+    """Refuse late rows; they remain in the queue, accounted for.
 
     Returns:
         What was refused.
@@ -145,7 +145,7 @@ def refuse(platform: Platform, selection: LateSelection, author: Author) -> tupl
 
 
 def decide(platform: Platform, verdict: Verdict, chosen: Collection[LateRows], author: Author) -> None:
-    """Write down what a person decided; a decision that stands already is not written twice."""
+    """Record a person's decision; an identical decision in force is not written again."""
     standing = _decisions(platform)
     now = datetime.now(UTC)
     for rows in chosen:
@@ -173,10 +173,10 @@ def _queue(
 
 
 def added_up(table: str, queue: ds.Dataset | pa.RecordBatchReader, names: Collection[str]) -> Iterator[LateRows]:
-    """Return what each arrival brought for each day; DuckDB adds it up as it reads, so no more than that is in memory.
+    """Return sums of each arrival's rows by day; DuckDB adds them up while reading, so memory stays small.
 
     Args:
-        names: columns to sum up; roughly, where there may be no exact sum.
+        names: columns to sum up; approximately for doubles.
     """
     import duckdb
 
@@ -214,7 +214,7 @@ def _with_state(
 
 
 def _decisions(platform: Platform, *, as_far_as_readable: bool = False) -> dict[_About, LateDecision]:
-    """Return the newest decision about the rows that each arrival brought for each day."""
+    """Return the newest decision about the rows of each arrival and day."""
     decisions = platform.ledger.decisions(LateDecision, as_far_as_readable=as_far_as_readable)
     return {_about(decision): decision for decision in decisions}
 
@@ -227,19 +227,19 @@ _WILD = frozenset("*?[")
 
 
 class WithdrawalError(PlatformError):
-    """There is nothing to take back."""
+    """There is nothing to withdraw."""
 
 
 def named_arrivals(platform: Platform, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the paths of arrivals that are to be withdrawn, each once.
+    """Return the paths of arrivals to withdraw, each once.
 
     Args:
-        names: paths of arrivals; or patterns, in which `*`, `?` and `[…]` stand for what lies within a folder's or a
-            file's name, below the landing folder of a table. A path that is on record is itself and no pattern.
+        names: paths of arrivals; or patterns, in which `*`, `?` and `[…]` stand for a part of a folder's or file's
+            name, below the landing folder of a table. A recorded path is never a pattern.
 
     Raises:
-        WithdrawalError: one of them was never taken, was refused whole, is a withdrawal itself or was withdrawn before;
-            or a pattern matches no delivery that counts, or reaches beyond one landing folder.
+        WithdrawalError: one of them was never ingested, was refused whole, is a withdrawal itself or was withdrawn
+            before; or a pattern matches no valid delivery, or reaches beyond one landing folder.
     """
     arrivals = platform.ledger.arrivals()
     recorded = {arrival.path for arrival in arrivals}
@@ -254,9 +254,9 @@ def named_arrivals(platform: Platform, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def standing_records(platform: Platform, paths: Sequence[str]) -> Mapping[str, tuple[ArrivalRecord, ...]]:
-    """Return the newest records of arrivals that were not withdrawn yet, by table that took any of them.
+    """Return the newest records of arrivals that are not withdrawn, by table that ingested any of them.
 
-    What entered of their waiting rows, because a person approved them or their day had come, is with them.
+    They include arrivals of their waiting rows, which a person approved or whose day had come.
     """
     arrivals = platform.ledger.arrivals()
     parts: defaultdict[str, dict[str, ArrivalRecord]] = defaultdict(dict)
@@ -295,7 +295,7 @@ def _matching(platform: Platform, pattern: str, arrivals: Sequence[ArrivalRecord
 
 
 def _counting(platform: Platform, path: str, arrivals: Sequence[ArrivalRecord]) -> list[ArrivalRecord]:
-    """Return the newest record of an arrival in each table from which it was not withdrawn yet."""
+    """Return the newest record of an arrival in each table from which it is not withdrawn."""
     newest = {arrival.table: arrival for arrival in arrivals if arrival.path == path}
     if not newest:
         raise WithdrawalError(
@@ -330,13 +330,13 @@ def _entered_later(arrival: ArrivalRecord, arrivals: Sequence[ArrivalRecord]) ->
 
 @dataclass(frozen=True)
 class Reached:
-    """What it means that arrivals of one raw table are taken out.
+    """Effect of withdrawing arrivals of one raw table.
 
     Args:
-        days: of the raw table, that have rows of them.
-        stale: computed days that read these, by table, inputs first: at most, since one whose input comes out as it was
-            is left as it is.
-        moves_within_days: so far from these days, older versions of their records may come back on others.
+        days: days of the raw table with their rows.
+        stale: computed days that read these, by table, inputs first: an upper bound, since a day whose input comes out
+            unchanged is skipped.
+        moves_within_days: older versions of their records may come back on days this far away.
     """
 
     days: frozenset[date]
@@ -345,7 +345,7 @@ class Reached:
 
 
 def reached_by(platform: Platform, parts: Sequence[ArrivalRecord]) -> Reached:
-    """Return what taking some arrivals out of one raw table reaches.
+    """Return the effect of withdrawing some arrivals from one raw table.
 
     Raises:
         DamagedTableError: files of the raw table are gone.
@@ -368,7 +368,7 @@ def reached_by(platform: Platform, parts: Sequence[ArrivalRecord]) -> Reached:
 
 
 def published_with(platform: Platform, table: str, parts: Collection[ArrivalRecord]) -> set[date]:
-    """Days of a raw table that were published together with some arrivals: all that may hold rows of them."""
+    """Return days of a raw table published together with some arrivals: all that may hold rows of them."""
     made = [platform.ledger.publication(name) for name in {part.publication for part in parts}]
     return {day.day for record in made if record is not None for day in record.days if day.table == table}
 

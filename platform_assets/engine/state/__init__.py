@@ -1,5 +1,5 @@
 """The state of days: what is stale and why, and what can be computed now.
 
-Here belongs reading the ledger, the logs and reference data for the pure decisions of `planning`. Nothing here computes
-a day or writes anything.
+Put here reading the ledger, the logs and reference data for the pure decisions of `planning`. Nothing here computes a
+day or writes anything.
 """

@@ -1,7 +1,6 @@
 """Find what to recompute and why, from the ledger and the lake's log, without a session.
 
-The only rows read are those of reference data whose content is new (`engine.state.reference_data`), once for each
-content.
+The only rows read are those of reference data with new content (`engine.state.reference_data`), once for each content.
 """
 
 from __future__ import annotations
@@ -91,7 +90,7 @@ def states_around(
 
 
 def at_root_now(snapshot: LakeSnapshot, state: Blocked) -> Blocked:
-    """Return the state of a blocked day with what keeps the input day that it lacks, as far up as something does."""
+    """Return the state of a blocked day with what blocks its missing input, as far upstream as something does."""
     catalogue = snapshot.platform.catalogue
     return at_root(state, lambda table, day: states_around(snapshot, catalogue[table], [day])[1][day])
 
@@ -99,8 +98,8 @@ def at_root_now(snapshot: LakeSnapshot, state: Blocked) -> Blocked:
 def look_at_all(snapshot: LakeSnapshot) -> tuple[TableStates, States]:
     """Return the state of all tables, and of every day of those with a transform.
 
-    Days that are left out are up to date. Which days were not is kept, so that the next look is at these and at what
-    happens until then, not at all history.
+    Days that are left out are up to date. The other days are cached, so that the next look covers these and later
+    changes, not all history.
     """
     mark = begin_look(snapshot)
     tables, states = states_of_all(snapshot)
@@ -109,7 +108,7 @@ def look_at_all(snapshot: LakeSnapshot) -> tuple[TableStates, States]:
 
 
 def states_of_all(snapshot: LakeSnapshot) -> tuple[TableStates, States]:
-    """Return the same without keeping it."""
+    """Return the same without caching it."""
     catalogue, tables = snapshot.platform.catalogue, table_states(snapshot)
     look_at = to_look_at(catalogue, tables, snapshot.since) if snapshot.since else {}
     every_day = tables.calendar.days()
@@ -117,7 +116,7 @@ def states_of_all(snapshot: LakeSnapshot) -> tuple[TableStates, States]:
 
 
 def begin_look(snapshot: LakeSnapshot) -> str:
-    """Return the mark with which a look that begins now can be kept; empty where it cannot be, as in a stage."""
+    """Return the mark with which a look that begins now can be cached; empty if it cannot, as in a stage."""
     snapshot.forget_marks()
     if snapshot.since is not None:
         return snapshot.since.mark
@@ -151,7 +150,7 @@ def plan_steps(
     """Return what a refresh of the request would do now; in a stage, over its staged days.
 
     Raises:
-        ProtectedDaysError: days are asked for that are protected.
+        ProtectedDaysError: protected days are requested.
     """
     snapshot = snapshot or LakeSnapshot.now(platform)
     tables, states = look_at_all(snapshot)
@@ -162,7 +161,7 @@ def plan_steps(
 
 
 def refuse_protected_days(snapshot: LakeSnapshot, contract: Contract, days: Collection[date], *, forced: bool) -> None:
-    """Refuse to compute days that are protected, unless data of theirs asks for it."""
+    """Refuse to compute protected days, unless their data changed."""
     if snapshot.platform.catalogue.protecting(contract.name):
         tables, states = states_around(snapshot, contract, days)
         by_version = {day for day, state in states.items() if isinstance(state, Stale) and not state.by_data}
@@ -179,9 +178,9 @@ class Outlook:
     """Stale days now, and who recomputes them.
 
     Args:
-        everything: what a person's refresh would do.
-        automatic: what the next run of a sensor or schedule would do; the rest waits for a person.
-        changes: of contracts, since days were computed that are still there, by table.
+        everything: days of a person's refresh.
+        automatic: days of the next run of a sensor or schedule; the rest waits for a person.
+        changes: changes of contracts since existing days were computed, by table.
     """
 
     everything: Plan
@@ -202,7 +201,7 @@ def outlook(platform: Platform, intakes: Collection[Intake] = ()) -> Outlook:
 
 
 def past_of(snapshot: LakeSnapshot, tables: TableStates, states: States) -> Past:
-    """Return what days that are stale through data were made from, and what became of that since."""
+    """Return the inputs of days that are stale through data, and how these changed since."""
     read_at: dict[str, dict[date, dict[str, int]]] = {}
     oldest: dict[str, int] = {}
     near: dict[str, set[date]] = {}
@@ -239,7 +238,7 @@ def _views_at(
     table: str,
     read_at: Mapping[str, Mapping[date, Mapping[str, int]]],
 ) -> dict[int, View]:
-    """Return what was valid on which day of a table at every release that a stale day read, as far as it matters."""
+    """Return which reference values were valid on each day at every release that a stale day read."""
     newest: dict[int, date] = {}
     for days in read_at.values():
         for day, releases in days.items():
@@ -263,10 +262,10 @@ def _views_at(
 def reasons_now(
     snapshot: LakeSnapshot, contract: Contract, days: Collection[date], *, asked: Collection[date]
 ) -> dict[date, Reasons]:
-    """Return why days of one table are to be computed; a day that is not stale was asked for.
+    """Return why days of one table are to be computed; a day that is not stale was requested.
 
     Args:
-        asked: those of them that were requested whatever their state.
+        asked: days that were requested whatever their state.
     """
     tables, states = states_around(snapshot, contract, days)
     past = past_of(snapshot, tables, {contract.name: states})
@@ -277,7 +276,7 @@ def reasons_now(
 
 
 def still_to_do(snapshot: LakeSnapshot, step: PlannedStep, request: Request) -> LeftToDo:
-    """Return the rest of a step in the current state."""
+    """Return the remaining days of a step in the current state."""
     _, states = states_around(snapshot, snapshot.platform.catalogue[step.table], step.days)
     return left_to_do(step, states, request)
 
@@ -286,10 +285,10 @@ _WHOLE = "To compute it whole, leave out the keys."
 
 
 def scoped_plan(snapshot: LakeSnapshot, request: Request, scope: KeyScope) -> Plan:
-    """Plan the days that a person names, of the tables named and no others; what they read is as the snapshot has it.
+    """Plan the named days of the named tables and no others; their inputs stay as in the snapshot.
 
     Raises:
-        ScopeError: tables or days are not named, or the rest of a day cannot be carried over.
+        ScopeError: tables or days are not named, or the other rows of a day cannot be copied.
         ProtectedDaysError: days are protected.
     """
     if not request.tables or not (request.days or request.by_table):
@@ -309,7 +308,7 @@ def scoped_plan(snapshot: LakeSnapshot, request: Request, scope: KeyScope) -> Pl
 
 
 def refuse_unsound(snapshot: LakeSnapshot, table: str, days: Collection[date], scope: KeyScope) -> None:
-    """Refuse days whose other rows cannot stay beside those that are computed; starts no session."""
+    """Refuse days whose other rows cannot stay unchanged next to computed ones; starts no session."""
     contract = snapshot.platform.catalogue[table]
     scope_of(contract, scope.texts)
     tables, states = states_around(snapshot, contract, days, forced=days)
@@ -340,13 +339,13 @@ HoldsByDay = Mapping[date, Hold]
 
 @dataclass(frozen=True)
 class Readiness:
-    """Where some days of a table stand.
+    """State of some days of a table.
 
     Args:
-        made_from: the fingerprint each of them would get.
+        made_from: fingerprint that each of them would get.
         blocked: days that an input keeps from being computed, with the reason and what to do.
-        held: days whose content was refused and would come out as it did.
-        notes: what a reader of a ready day should know about its inputs.
+        held: days whose content was refused and would be the same again.
+        notes: remarks for readers about the inputs of a ready day.
         holds: the newest hold of every held day of the table.
     """
 
@@ -369,11 +368,11 @@ def readiness(
     forced: Collection[date] = (),
     accept: Collection[Check] = (),
 ) -> Readiness:
-    """Return where some days of a silver or gold table stand.
+    """Return the state of some days of a silver or gold table.
 
     Args:
-        forced: those of them that count neither as up to date nor as refused before.
-        accept: checks whose findings are accepted; what they refused is tried again.
+        forced: days that count neither as up to date nor as refused before.
+        accept: checks whose findings are accepted; days that they refused are tried again.
     """
     platform = snapshot.platform
     tables, states = states_around(snapshot, contract, days, forced=forced, accept=accept)
@@ -394,7 +393,7 @@ def readiness(
 
 
 def _why(snapshot: LakeSnapshot, state: Blocked) -> str:
-    """Return what keeps a day from being computed, and what to do, for a person."""
+    """Return why a day cannot be computed, and what to do, for a person."""
     state = at_root_now(snapshot, state)
     table, day = state.table, state.day
     if state.hold is not None and state.hold.gate == CIRCUIT:
@@ -427,7 +426,7 @@ def _no_day(platform: Platform, day: date) -> str:
 
 
 def _notes(platform: Platform, contract: Contract, day: date, holds_on: Mapping[str, HoldsByDay]) -> tuple[str, ...]:
-    """Return which inputs count with the last good content of held days."""
+    """Return inputs that count with the last good content of held days."""
     notes: list[str] = []
     for read in contract.inputs:
         holds = holds_on.get(read.table, {})

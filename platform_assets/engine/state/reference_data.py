@@ -1,8 +1,8 @@
-"""Views: what of an effective-dated table is valid on which day, as digests that fingerprints are made of.
+"""Views of reference data: digests of the values valid on each day, used in fingerprints.
 
-A row counts until the next row of its key replaces it, so a correction of what was replaced before a day leaves the day
-as it is. Computed by DuckDB from released files, without a JVM, once for each content of the table; of the calendar's
-days, since no others are read.
+A row counts until the next row of its key replaces it, so correcting a row that was replaced before a day does not
+change the day. Computed by DuckDB from released files, without a JVM, once for each content of the table, for the
+calendar's days.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from platform_assets.records.history import DayMark
 
 
 def contents_read(contracts: Iterable[Contract], snapshot: LakeSnapshot) -> dict[str, str]:
-    """Return what the days of all tables hold that some contracts read as of a day, as `content_of` has it."""
+    """Return the content of all tables that some contracts read as of a day; see `content_of`."""
     names = {read.table for contract in contracts for read in contract.inputs if isinstance(read.window, AsOf)}
     return {table: _content_since(table, snapshot) or _content(table, snapshot) for table in sorted(names)}
 
 
 def _content_since(table: str, snapshot: LakeSnapshot) -> str | None:
-    """Return the content at the last look, if the same is there since nothing of the table was published."""
+    """Return the content at the last look, if the table was not published since."""
     since = snapshot.since
     if since is None or table in since.published or snapshot.platform.catalogue[table].source:
         return None
@@ -48,10 +48,10 @@ def _marks(table: str, snapshot: LakeSnapshot) -> dict[date, DayMark]:
 
 
 def view_of(table: str, snapshot: LakeSnapshot, content: str | None = None) -> View:
-    """Return the view of one effective-dated table; empty for a table that has no content.
+    """Return the view of one effective-dated table; empty for a table without content.
 
     Args:
-        content: what its days hold, where that is known.
+        content: content of its days, if known.
 
     Raises:
         BeyondWindowError: its content was never cached, and its files may be deleted.
@@ -74,18 +74,18 @@ def view_of(table: str, snapshot: LakeSnapshot, content: str | None = None) -> V
 
 
 def content_of(digests: Mapping[date, str], key: Sequence[str], order: Sequence[str]) -> str:
-    """Hash what a table's days hold and how its rows follow each other: a view is a function of just that."""
+    """Hash the content of a table's days and the order of its rows, which alone determine a view."""
     days = "".join(f"{day}={digest}," for day, digest in digests.items())
     return hashlib.sha256(f"{days}|{','.join(key)}|{','.join(order)}".encode()).hexdigest()[:32]
 
 
 def history_key(catalogue: Catalogue, table: str) -> tuple[str, ...]:
-    """Return the columns that name the thing whose attributes change: the natural key without the effective date."""
+    """Return the columns that identify what has attributes: the natural key without the effective date."""
     return tuple(name for name in catalogue[table].key if name != _effective(catalogue, table))
 
 
 def history_order(catalogue: Catalogue, table: str) -> tuple[str, ...]:
-    """Return the columns that order the rows of a key: those of one day by when on it they took effect."""
+    """Return the columns that order the rows of a key, within a day by the time of effect."""
     effective = _effective(catalogue, table)
     return (DAY, effective) if effective and effective in catalogue[table].key else (DAY,)
 
@@ -104,7 +104,7 @@ def _computed(
 ) -> View:
     """Sum the hashes of all valid rows: a row adds its hash on its day and subtracts the one before.
 
-    MD5 of the values as text, since unlike DuckDB's own hash it is the same in every version of DuckDB.
+    MD5 of the values as text is, unlike DuckDB's own hash, the same in every version of DuckDB.
     """
     import duckdb  # which planning mostly does without
 

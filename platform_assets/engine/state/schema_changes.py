@@ -1,4 +1,4 @@
-"""Tables on disk against their contracts: what was changed in a contract, and what a table needs to follow it."""
+"""Compare tables on disk with their contracts: changes of a contract, and what a table needs to follow it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _CONTRACT_TYPES = {"integer": "int"}
 
 
 def changes_on_disk(snapshot: LakeSnapshot, contract: Contract) -> tuple[ContractChange, ...]:
-    """Return what differs between the columns that a table has at the release and those of its contract.
+    """Return the differences between a table's columns at the release and its contract's.
 
-    Where a raw table has no row, as after a reload, any columns enter with the first ones.
+    A raw table without rows, as after a reload, can take any columns.
     """
     if (version := snapshot.version(contract.name)) is None:
         return ()
@@ -36,7 +36,7 @@ def changes_on_disk(snapshot: LakeSnapshot, contract: Contract) -> tuple[Contrac
 def changes_of_contract(
     snapshot: LakeSnapshot, contract: Contract, marks: Mapping[date, DayMark]
 ) -> tuple[ContractChange, ...]:
-    """Return what was changed in a contract since days that are still there were computed, each change once."""
+    """Return changes of a contract since existing days were computed, each change once."""
     platform = snapshot.platform
     changes = {change.what: change for change in changes_on_disk(snapshot, contract)}
     now = platform.configurations[contract.name]
@@ -66,12 +66,12 @@ def changing(snapshot: LakeSnapshot, contracts: Iterable[Contract], marks: Marks
 
 
 def refuse_what_tables_cannot_take(snapshot: LakeSnapshot, request: Request) -> None:
-    """Compare what a person asks for with the tables on disk, before any work is done.
+    """Compare a person's request with the tables on disk, before any work is done.
 
-    What runs by themselves ask for is not looked at: they leave such tables alone.
+    Automatic requests are not checked: they leave such tables alone.
 
     Raises:
-        ContractError: a table cannot follow its contract, or only with more days than were asked for.
+        ContractError: a table cannot follow its contract, or only with more days than requested.
     """
     if not request.by_person:
         return
@@ -89,7 +89,7 @@ def takes_deliveries(snapshot: LakeSnapshot, contract: Contract) -> bool:
 
 
 def refuse_deliveries(snapshot: LakeSnapshot, contract: Contract) -> None:
-    """Refuse to take files for a raw table that cannot take rows of its contract."""
+    """Refuse to ingest files for a raw table that cannot take rows of its contract."""
     for unable in _unable(snapshot, contract):
         _refuse(snapshot, unable, snapshot.marks([unable.name])[unable.name], ())
 
@@ -102,7 +102,7 @@ def _unable(snapshot: LakeSnapshot, contract: Contract) -> list[Contract]:
 
 
 def needs_all_days(snapshot: LakeSnapshot, contract: Contract, days: Collection[date], *, at_once: bool) -> bool:
-    """Return whether some days of a table can be published only together with all its others.
+    """Return whether the days of a table can be published only all together.
 
     Raises:
         ContractError: they can, and some are left out; or an input waits for that.
@@ -123,10 +123,10 @@ def needs_all_days(snapshot: LakeSnapshot, contract: Contract, days: Collection[
 
 
 def refuse_days_left(snapshot: LakeSnapshot, table: str, why: Mapping[date, str]) -> None:
-    """Refuse to go on with a change that needs all days of a table while some of them did not come out good.
+    """Refuse a change that needs all days of a table if some of them did not come out good.
 
     Raises:
-        ContractError: naming the first day left and its reason; no day of the table was published.
+        ContractError: names the first such day and its reason; no day of the table was published.
     """
     loaded = snapshot.platform.ledger.marks([table], at=snapshot.number)[table]
     computed = snapshot.staged.of(table)

@@ -1,4 +1,4 @@
 """A step: days of one silver or gold table, computed, staged, checked, and published or kept in a stage.
 
-Here belongs everything between reading a step's inputs and handing its days over to publication.
+Put here everything between reading a step's inputs and handing its days over to publication.
 """

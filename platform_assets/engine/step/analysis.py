@@ -1,6 +1,6 @@
-"""What Spark makes of contracts and transforms before any row is read: its analyser looks at them over empty tables.
+"""Analyse contracts and transforms with Spark before any row is read, over empty tables.
 
-Every expression that a contract holds as a text, and what a transform returns, is resolved as it will be with rows.
+Every expression that a contract has as text, and the result of every transform, is resolved as with rows.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ _NO_PATTERN = "PatternSyntaxException: "
 
 
 class ExpressionError(TransformError):
-    """A contract holds an expression that Spark cannot make sense of.
+    """A contract has an expression that Spark refuses.
 
     Args:
-        field: the name of the rule or the amount.
+        field: name of the rule or the amount.
     """
 
     def __init__(self, what: str, table: str, field: str) -> None:
@@ -82,11 +82,11 @@ class ExpressionError(TransformError):
 def analysis_mistakes(
     catalogue: Catalogue, tables: Collection[str], spark: SparkSession, without: Collection[str] = ()
 ) -> Iterator[Mistake]:
-    """Yield what Spark's analyser finds wrong with the contracts and the transforms of tables.
+    """Yield the mistakes that Spark's analyser finds in the contracts and the transforms of tables.
 
     Args:
-        tables: to look at; of raw ones, the condition by which a row withdraws its key.
-        without: tables whose transforms are known to be wrong, so that only their contracts are looked at.
+        tables: tables to check; of raw ones, the condition of deletes.
+        without: tables with known mistakes in their transforms, of which only the contracts are checked.
     """
     for contract in catalogue:
         if contract.name not in tables:
@@ -159,7 +159,7 @@ def _judging_errors(spark: SparkSession, contract: Contract, errors: list[Platfo
 
 
 def _pattern_errors(spark: SparkSession, contract: Contract) -> Iterator[PlatformError]:
-    """Yield patterns that Java does not know: the analyser does not look into them, and the first row would fail."""
+    """Yield patterns that Java does not accept: the analyser does not check them, and the first row would fail."""
     for rule in contract.rules:
         pattern = rule.kind.text.partition(" RLIKE ")[2] if rule.kind.name == "matches" else ""
         try:
@@ -269,14 +269,14 @@ def _empty(spark: SparkSession, contract: Contract, *, is_raw: bool = False) -> 
 
 
 def analysed(platform: Platform, tables: Collection[str], spark: SparkOnDemand, run: str = "") -> SparkOnDemand:
-    """Return the same session, given only once its analyser has found nothing wrong with some tables.
+    """Return the session once its analyser has found no mistakes in some tables.
 
-    So what computes nothing starts none, and what computes learns of every mistake before it loads anything. Those of
-    a table that a circuit stops keep no other from being computed: a try of the circuit finds them again.
+    So a command that computes nothing starts no session, and others learn every mistake before loading anything.
+    Mistakes of a table that a circuit stops do not stop other tables: a try of the circuit finds them again.
 
     Args:
-        tables: to look at, with the raw ones they are made from.
-        run: that a mistake fails, as circuits count; empty where none is to count it.
+        tables: tables to check, with their raw ones.
+        run: run that a mistake fails, for circuits; empty if none is to count it.
     """
 
     def session() -> SparkSession:
@@ -304,7 +304,7 @@ def analysed(platform: Platform, tables: Collection[str], spark: SparkOnDemand, 
 
 
 def _count(platform: Platform, run: str, mistakes: Collection[Mistake]) -> None:
-    """Write down for circuits that the code of tables failed, at the newest day that it would have computed."""
+    """Record for circuits that the code of tables failed, at the newest day that it would have computed."""
     failed = {mistake.table: failed_by(mistake.error) for mistake in mistakes if mistake.error}
     snapshot = LakeSnapshot.now(platform)
     for table in platform.code_versions.keys() & failed.keys():
@@ -317,7 +317,7 @@ def _count(platform: Platform, run: str, mistakes: Collection[Mistake]) -> None:
 
 
 def _verdict_on(platform: Platform, contract: Contract, software: Mapping[str, str]) -> str:
-    """Names what a table's analysis depends on; empty where that is not known, its code version being set by hand."""
+    """Return what a table's analysis depends on; empty if unknown, because its code version is set by hand."""
     if contract.code_version is not None or platform.catalogue.domain_of(contract.name).code_version is not None:
         return ""
     sources = (platform.catalogue[read.table] for read in contract.inputs)
@@ -340,7 +340,7 @@ def _found_right(file: Location) -> dict[str, str]:
 
 
 def _remember(platform: Platform, found: Mapping[str, str]) -> None:
-    """Keep what was found, of tables that are still there; of two processes at once, one may have to look again."""
+    """Cache the analysis of existing tables; of two processes at once, one may have to analyse again."""
     file = _file(platform)
     kept = {table: verdict for table, verdict in _found_right(file).items() if table in platform.catalogue.names}
     with suppress(OSError, LakeError):

@@ -1,4 +1,4 @@
-"""One batch of days of a silver or gold table, computed and judged: staged, gated, and not published yet."""
+"""Compute one batch of days of a silver or gold table, and judge it: staged, gated, not published yet."""
 
 from __future__ import annotations
 
@@ -59,18 +59,18 @@ from platform_assets.spark.tables.staging import are_small, tasks_for
 
 @dataclass(frozen=True)
 class Computed:
-    """A batch as it lies in its stage.
+    """A batch in its stage.
 
     Args:
-        publication: whose folders it lies in; empty where there was nothing to compute.
+        publication: publication whose folders it is in; empty if there was nothing to compute.
         changes: the good days of the table, then those of its quarantine.
-        result: the outcome of every day, `published` being those of the changes.
+        result: the outcome of every day; `published` are the days of the changes.
         over: holds of the other days, as known when these were computed; newer holds, as of a rollback, are left out.
-        moves: whether records have moved between its days and others, so that it must be published on the release that
-            it was computed over, or not at all.
-        put_off: days that have to be computed with one of a later batch, each with that one; left out of everything
+        moves: whether records have moved between its days and others, so that it must be published over the release
+            that it read, or not at all.
+        put_off: days that must be computed with a day of a later batch, each with that day; left out of everything
             else.
-        engine: that is to compute the batches to come.
+        engine: engine for the batches to come.
     """
 
     publication: str
@@ -86,10 +86,10 @@ class Computed:
 def compute(
     work: Work, snapshot: LakeSnapshot, days: Collection[date], to_come: Collection[date], so_far: StepResult
 ) -> Computed:
-    """Compute some days into a stage of their own and let the gates look at them.
+    """Compute some days into a stage of their own and judge them by the gates.
 
-    Days that fail are held, days that cannot be computed or need not be are left out; the result says of each what
-    became of it. An error leaves nothing behind.
+    Days that fail are held, days that cannot be computed or need not be are left out; the result has each day's
+    outcome. An error leaves nothing behind.
     """
     if work.engine == "sail":
         made = by_sail(
@@ -114,7 +114,7 @@ def _computed(
     *,
     is_final: bool = True,
 ) -> Computed:
-    """Compute and judge a batch; where another engine follows, a failure says nothing of the table."""
+    """Compute and judge a batch; if another engine follows, a failure says nothing about the table."""
     started = time.monotonic()
     to_come = work.days.intersection(to_come)  # a day that is held or blocked keeps what it has
     platform, contract, spark = work.platform, work.contract, TimedSpark(work.spark)
@@ -182,7 +182,7 @@ def _computed(
 def _judged(
     work: Work, staged: Staged, state: Readiness, spark: SparkOnDemand, publication: str, so_far: StepResult
 ) -> tuple[dict[date, DayChecks], Tied]:
-    """Return what checks say of staged days, and which of them only pass together with others."""
+    """Return the results of checks for staged days, and which of them only pass together with others."""
     contract, snapshot, to_come = staged.contract, staged.snapshot, staged.to_come
     earlier = {day: judged.rows for day, judged in so_far.checks.items()}
     accept = accepted_checks(state, staged, work.accept, work.looked_at)
@@ -207,7 +207,7 @@ def _changes(
     checks: Mapping[date, DayChecks],
     seconds: float,
 ) -> tuple[TableChange, ...]:
-    """Return the table's days and, for silver, those of its quarantine that have or had rows."""
+    """Return the table's days and, for silver, days of its quarantine that have or had rows."""
     platform, contract, snapshot = work.platform, work.contract, staged.snapshot
     made = partial(
         TableChange,
@@ -222,7 +222,7 @@ def _changes(
     def contents(
         table: str, digests: Mapping[date, Digest], figures: Mapping[date, Mapping[str, int]]
     ) -> dict[date, DayContent]:
-        """Return days of a table as they were staged; one that came out with the digest it had keeps its files."""
+        """Return staged days of a table; a day with an unchanged digest keeps its files."""
         live = snapshot.released_files(table)
         before = platform.ledger.current_days(table, at=snapshot.number, among=digests)
         # Who asks for a day by force, or replaces columns, wants new files; and those of a day may be damaged.
@@ -255,7 +255,7 @@ def _changes(
 
 
 def _drop_unused(platform: Platform, publication: str, change: TableChange) -> None:
-    """Remove what was staged for a table and no day of it refers to."""
+    """Remove staged files of a table to which none of its days refers."""
     used = {file.path for content in change.days.values() for file in content.files}
     staged = {file.path for files in staged_at(platform.lake, change.table, publication).values() for file in files}
     if staged and not staged & used:
@@ -293,13 +293,13 @@ def _holds(work: Work, held: Mapping[date, tuple[Finding, ...]], state: Readines
 def accepted_checks(
     state: Readiness, staged: Staged, accept: Collection[Check], looked_at: Mapping[date, str]
 ) -> dict[date, frozenset[Check]]:
-    """Return the checks whose findings count no more, by day.
+    """Return the checks whose findings no longer count, by day.
 
     An accepted day stays accepted if the same input gives the same rows again, by force or by other code: holding it
     again would help no one.
 
     Args:
-        looked_at: the fingerprint of each day at which this person has looked.
+        looked_at: fingerprint of each day that this person has looked at.
     """
     accepted: dict[date, frozenset[Check]] = {}
     for day in staged.days:
@@ -313,10 +313,10 @@ def accepted_checks(
 def effects(
     spark: SparkOnDemand, staged: Staged, days: Collection[date], before: Mapping[date, DayRecord]
 ) -> dict[date, DayChange]:
-    """Compare staged days with their content until now.
+    """Compare staged days with their former content.
 
-    Only days that had rows and whose digest changed are compared, all of them at once: a first load costs nothing.
-    Of a table that had another key, no rows can be compared.
+    Only days that had rows and whose digest changed are compared, all of them at once: a first load costs nothing. Rows
+    of a table that had another key cannot be compared.
     """
     differing = [
         day for day in days if day in before and before[day].rows and before[day].digest != str(staged.digest(day))
@@ -348,7 +348,7 @@ _ENDS_WITHIN_S = 2.0
 
 
 def by_sail(settings: Settings, work: Callable[[SparkOnDemand], _T]) -> _T | None:
-    """Return what comes of work; None where Sail cannot do it, or not with its memory, or is gone.
+    """Return the result of work on Sail; None if Sail cannot do it, lacks memory, or is gone.
 
     No transform is refused for that, and no command ends: Spark does the work.
     """
@@ -371,7 +371,7 @@ def by_sail(settings: Settings, work: Callable[[SparkOnDemand], _T]) -> _T | Non
 
 
 def sizes_read(contract: Contract, days: Collection[date], snapshot: LakeSnapshot) -> Counter[date]:
-    """Return the bytes of each day that a step reads, as the logs have them."""
+    """Return the bytes of each day that a step reads, from the logs."""
     sizes = Counter[date]()
     for read in contract.inputs:
         spans = union_read(read.window, days, snapshot.calendar)

@@ -1,6 +1,6 @@
-"""What every check says of staged days, before any of them is published.
+"""Judge staged days by every check before any of them is published.
 
-A check that cannot be carried out raises: nothing is published that was not looked at.
+A check that cannot be carried out raises: nothing is published unchecked.
 """
 
 from __future__ import annotations
@@ -95,11 +95,11 @@ def judge(
     earlier: Mapping[date, int],
     accept: Mapping[date, Collection[Check]],
 ) -> dict[date, DayChecks]:
-    """Hold the staged days against the contract, against what they were made from, and against other days.
+    """Compare the staged days with the contract, their inputs, and other days.
 
     Args:
-        step_days: every day the same step computes, those it finds up to date apart; none is a measure for another.
-        earlier: rows of the days that the step computed before these.
+        step_days: every day that the same step computes, without up-to-date ones; none is a measure for another.
+        earlier: rows of days that the step computed before these.
 
     Returns:
         What each check says, for every staged day.
@@ -173,7 +173,7 @@ def _contract(staged: Staged) -> ByDay:
 
 
 def _rivals(staged: Staged) -> dict[date, tuple[Finding, ...]]:
-    """Report keys whose version no declared order settled, by day."""
+    """Report keys whose version no declared order decided, by day."""
     contract, masking = staged.contract, staged.platform.masking
     source = staged.platform.catalogue[contract.inputs[0].table]
     counts = {day: rivals for day in staged.days if (rivals := (staged.counts or {}).get(day, {}).get("rivals", 0))}
@@ -326,10 +326,10 @@ def _volume(staged: Staged, state: Readiness, step_days: Collection[date], earli
 
 
 def _losses(staged: Staged, state: Readiness, usual: Mapping[date, Interval | Undecided]) -> dict[date, Finding]:
-    """Return a warning of each day that lost more than half of its rows, and not with those that it was made from.
+    """Return a warning for each day that lost more than half of its rows without a similar loss of its inputs.
 
     Withdrawn rows do not count as missing: for silver they are counted. A table further down is assumed to lose the
-    same share as its inputs, which need not be so.
+    same share as its inputs, which is not always true.
     """
     contract, snapshot = staged.contract, staged.snapshot
     result: dict[date, Finding] = {}
@@ -353,9 +353,9 @@ def _losses(staged: Staged, state: Readiness, usual: Mapping[date, Interval | Un
 def _share_left(
     snapshot: LakeSnapshot, shown_by: ReleaseIndex, contract: Contract, day: date, there: DayRecord
 ) -> float:
-    """Return how much of a day's input rows is left: the least share of any input, at most 1.
+    """Return the remaining share of a day's input rows: the least share of any input, at most 1.
 
-    Reference data has no part in how many rows a day has.
+    Reference data does not determine how many rows a day has.
     """
     shares = [1.0]
     for read in contract.inputs:
@@ -367,7 +367,7 @@ def _share_left(
 
 
 def _rows_read(snapshot: LakeSnapshot, read: Input, day: date, at: int) -> tuple[int, int]:
-    """Rows of an input that a day reads: at a release, and now."""
+    """Return the rows of an input that a day reads: at a release, and now."""
     days = set(days_read(read.window, day, snapshot.calendar))
     then = snapshot.platform.ledger.current_days(read.table, at=at, among=days)
     now = snapshot.days(read.table, days)
@@ -377,11 +377,11 @@ def _rows_read(snapshot: LakeSnapshot, read: Input, day: date, at: int) -> tuple
 def _settled(
     staged: Staged, state: Readiness, spark: SparkOnDemand, accept: Mapping[date, Collection[Check]]
 ) -> dict[date, Checked]:
-    """Return what the check of settled figures says of each staged day, with its drift.
+    """Return the finding of settled figures for each staged day, with its drift.
 
-    When a day is settled follows from what was delivered, not from the clock: from the newest arrival date of all that
-    the table is made from. Days that readers have with the same content, or not at all, are not read. Of those that
-    they had before a rollback, nothing is there to compare with: a person accepts them.
+    Deliveries, not the clock, decide when a day is settled: the newest arrival date of all upstream raw tables. Days
+    that are published unchanged, or not at all, are not read. Days rolled back without content have no reference: a
+    person accepts them.
 
     Args:
         accept: checks whose blocking findings a person accepts, by day: these sums have not drifted.
@@ -420,7 +420,7 @@ def _settled(
 
 
 def _rolled_back(snapshot: LakeSnapshot, contract: Contract, days: Collection[date]) -> list[date]:
-    """Return which of some days without content were published once."""
+    """Return which days without content were published once."""
     if not days or not contract.settled:
         return []
     histories = snapshot.platform.ledger.histories(contract.name, days)
@@ -428,14 +428,14 @@ def _rolled_back(snapshot: LakeSnapshot, contract: Contract, days: Collection[da
 
 
 def _newest_arrival(snapshot: LakeSnapshot, contract: Contract) -> date | None:
-    """Return the newest arrival date of the raw tables that a table is made from."""
+    """Return the newest arrival date of the upstream raw tables of a table."""
     catalogue = snapshot.platform.catalogue
     raw = [name for name in catalogue.with_inputs([contract.name]) if catalogue[name].source]
     return max((newest for name in raw if (newest := snapshot.delivered(name).newest)), default=None)
 
 
 def _moves(staged: Staged, declared: Settled, days: Collection[date], spark: SparkOnDemand) -> dict[date, Moves]:
-    """Return the declared sums that differ from those of the published days, as far as these have the columns."""
+    """Return the declared sums that differ from those of the published days, if these have the columns."""
     if not days:
         return {}
     session, schema, spans = spark(), spark_schema(staged.contract), ranges(days)

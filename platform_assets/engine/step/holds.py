@@ -1,6 +1,6 @@
-"""Holds: written once days are published, lifted once nothing is refused any more, and explained.
+"""Holds: written when days are published, lifted when nothing is refused any more, and explained.
 
-What fails without a verdict of a gate holds nothing, and is written down as a verdict like what gates refuse.
+A failure without a gate's verdict holds nothing, and is recorded as a verdict, like refusals of gates.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ def write_holds(
 
 @contextmanager
 def announced_settled(platform: Platform, refused: Callable[[], Iterable[Hold]] = tuple) -> Iterator[None]:
-    """Settle announced verdicts at the end, also by an error, unless this process is being ended: that counts.
+    """Settle announced verdicts at the end, also after an error, unless this process is being killed: that counts.
 
     Args:
-        refused: what gates have refused by then. It counts, though the error keeps it from being held.
+        refused: refusals of gates by then. They count, although the error keeps the days from being held.
     """
     try:
         yield
@@ -87,14 +87,14 @@ def announced_settled(platform: Platform, refused: Callable[[], Iterable[Hold]] 
 def failures_recorded(
     snapshot: LakeSnapshot, table: str, run: str, days: Mapping[date, str], *, is_final: bool = True
 ) -> Iterator[None]:
-    """Announce the verdict about a batch, and write down that computing or judging it failed; the error goes on.
+    """Announce the verdict about a batch, and record a failure to compute or judge it; the error is raised again.
 
-    One that was judged is settled with its holds, once its good days are published. Of a try of an open circuit,
-    the process that tries writes the verdict.
+    The verdict about a judged batch is settled with its holds, once its good days are published. For a try of an open
+    circuit, the trying process writes the verdict.
 
     Args:
-        days: each with what it is made from; at least one.
-        is_final: whether an error says something of the table: no other engine computes the days after it.
+        days: each with its fingerprint; at least one.
+        is_final: whether an error says something about the table: no other engine computes the days after it.
     """
     platform, newest = snapshot.platform, max(days)
     verdicts, attempt = platform.ledger.verdicts, Attempt(days[newest], platform.version(table))
@@ -122,7 +122,7 @@ def _late(began: datetime, limit: int | None) -> dict[str, str]:
 
 
 def failed_by(error: Exception) -> dict[str, str]:
-    """Return the class of failure of an error, with its reason: `code` for the user's code or a check that crashed."""
+    """Return the class of failure of an error, with its reason: `code` for the user's code or a crashed check."""
     what = error.what if isinstance(error, PlatformError) else f"{type(error).__name__}: {error}"
     names = [of.__name__ for of in type(error).__mro__]
     by_machine = isinstance(error, PlatformError) or any(name.startswith(_BY_MACHINE) for name in names)
@@ -144,7 +144,7 @@ def _overtaken(snapshot: LakeSnapshot, holds: Iterable[Hold]) -> tuple[Hold, ...
 
 
 def refused_before(hold: Hold) -> Finding:
-    """Return why a day stays held that is not tried again."""
+    """Return why a day stays held without another try."""
     retry = "since neither what it reads nor its code has changed: correct one of them, or recompute it by force"
     if hold.lasts:
         retry = f"also with new input or code: {hold.overruled_by} lifts it"
@@ -159,7 +159,7 @@ def refused_before(hold: Hold) -> Finding:
 
 
 class DeletedMeanwhileError(PlatformError):
-    """What was being read was deleted; nothing that was made of it is published."""
+    """Files that were being read were deleted; no result of them is published."""
 
 
 @contextmanager

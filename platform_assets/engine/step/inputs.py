@@ -1,4 +1,4 @@
-"""The rows of a step before they are staged: inputs read through their windows, rules, newest versions, transform."""
+"""Rows of a step before staging: inputs read through their windows, rules, newest versions, transform."""
 
 from __future__ import annotations
 
@@ -60,16 +60,16 @@ Arrange = Callable[[DataFrame], DataFrame]
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a step is going to stage.
+    """Rows that a step is going to stage.
 
     Args:
         frame: its rows, not computed yet.
-        clustered: each day lies in one Spark partition, or in as many as it is to have parts.
+        clustered: whether each day is in one Spark partition, or in as many as it is to have parts.
         quarantined: rows that broke a rule; None without any.
         counts: for silver, by day: raw, withdrawn, quarantined, voided and expected rows, counted from the keys alone.
         inputs: all inputs of its days, by table, also outside the scope: for silver the raw rows that count, with all
             their versions.
-        own_jobs: that the transform started while it described the rows.
+        own_jobs: Spark jobs that the transform started while describing its rows.
     """
 
     frame: DataFrame
@@ -83,10 +83,10 @@ class Prepared:
 
 @dataclass(frozen=True)
 class StepInputs:
-    """What days of a silver or gold table are made from, read at a snapshot.
+    """Inputs of days of a silver or gold table, read at a snapshot.
 
     Args:
-        scope: for a gold table: keys whose rows alone are computed.
+        scope: for a gold table, keys whose rows alone are computed.
     """
 
     spark: SparkSession
@@ -97,7 +97,7 @@ class StepInputs:
 
     @property
     def source(self) -> Contract:
-        """Return the first input; of a silver table its raw one."""
+        """Return the first input; for a silver table its raw one."""
         return self.snapshot.platform.catalogue[self.contract.inputs[0].table]
 
     def prepare(self, days: Collection[date]) -> Prepared:
@@ -110,10 +110,10 @@ class StepInputs:
         return Prepared(frame, inputs=of_tables, own_jobs=own_jobs)
 
     def input_rows(self, days: Collection[date], arranged: Arrange | None = None) -> dict[str, InputRows]:
-        """Return what the transform is given for some days, by parameter.
+        """Return the arguments of the transform for some days, by parameter.
 
         Args:
-            arranged: puts the rows of every input in another order.
+            arranged: reorders the rows of every input.
         """
         if self.contract.layer == "silver":
             versions = _versions(self.spark, self.source, self.contract, days, self.snapshot)
@@ -122,7 +122,7 @@ class StepInputs:
         return {read.parameter: self._rows(read, days, arranged) for read in self.contract.inputs}
 
     def transformed(self, given: Mapping[str, InputRows]) -> DataFrame:
-        """Return what the transform makes of its inputs, not computed yet."""
+        """Return the transform's result for its inputs, not computed yet."""
         return transform_of(self.snapshot.platform.catalogue, self.contract)(**given)
 
     def _described(self, given: Mapping[str, InputRows]) -> tuple[DataFrame, int]:
@@ -180,7 +180,7 @@ class StepInputs:
 
 
 def _days_before(source: Contract, days: Collection[date], snapshot: LakeSnapshot) -> set[date]:
-    """Return the raw days before the calendar whose rows count on its first day, if that is one of some days."""
+    """Return the raw days before the calendar whose rows count on its first day, if that is among some days."""
     counted_on = {day: snapshot.platform.counted_on(source.name, day) for day in snapshot.files(source.name)}
     return {day for day, on in counted_on.items() if day != on and on in days}
 
@@ -189,7 +189,7 @@ def _days_before(source: Contract, days: Collection[date], snapshot: LakeSnapsho
 def staged_superseded(
     platform: Platform, spark: SparkOnDemand, table: str, days: Collection[date] | None, release: Release
 ) -> Iterator[Location]:
-    """Write the rows of `superseded.<silver table>` into a folder that is removed afterwards; they are kept nowhere.
+    """Write the rows of `superseded.<silver table>` into a temporary folder; they are not stored.
 
     Raises:
         UnknownTableError: no silver table has the name.
@@ -215,7 +215,7 @@ def published_rows(
 
 
 def in_columns_of(contract: Contract, rows: DataFrame) -> DataFrame:
-    """Return published rows in the columns of the contract; null where the table does not have one, or its type."""
+    """Return published rows in the columns of the contract; null if the table lacks one, or has another type."""
     return rows.select(
         *(
             (F.col(field.name).try_cast(field.dataType) if field.name in rows.columns else F.lit(None))
@@ -238,7 +238,7 @@ def _versions(
     days: Collection[date],
     snapshot: LakeSnapshot,
 ) -> DataFrame:
-    """Return the raw rows of some days that count, in order, with what other days within reach say of their keys."""
+    """Return the raw rows of some days that count, in order, with the versions of their keys on other days in reach."""
     before = _days_before(source, days, snapshot)
     raw = effective_raw_rows(spark, source, {*days, *before}, snapshot)
     raw = in_order(raw, source, *snapshot.places(source))

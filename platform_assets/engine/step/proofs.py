@@ -1,12 +1,12 @@
-"""What a transform proves before anything it made is published: that it reads what it declares, and repeats itself.
+"""Proofs of a transform before its result is published: that it reads what it declares, and repeats itself.
 
 The executed plan shows what it reads.
 
 A transform that reads the clock, draws random numbers, depends on the order of rows or looks at its neighbours' windows
 makes days that cannot be reproduced. Its plan is checked first. Then one day is computed again: alone, and from the
-same rows in another order and partitioning, at once; only if that differs, apart, to find why. What was computed for
-a single day has yet to show that it looks at no neighbours: whenever more days are computed together than ever by this
-code and contract, one is tried.
+same rows in another order and partitioning, at once; only if that differs, separately, to find the cause. Code that
+computed a single day has yet to prove that it ignores neighbours: whenever this code and contract compute more days
+together than ever, one is tried.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from platform_assets.spark.tables.schemas import spark_schema
 
 
 class UndeclaredReadError(PlatformError):
-    """A transform read something that its contract does not declare; nothing of its step was published."""
+    """A transform read something that its contract does not declare; no day of its step was published."""
 
 
 def files_read(contract: Contract, days: Collection[date], snapshot: LakeSnapshot, frame: DataFrame) -> FilesRead:
@@ -65,7 +65,7 @@ def files_read(contract: Contract, days: Collection[date], snapshot: LakeSnapsho
 
 
 def refuse_jobs_of_its_own(contract: Contract, jobs: int) -> None:
-    """Refuse a transform that computes while it describes its rows: its reads cannot be bounded."""
+    """Refuse a transform that starts jobs while describing its rows: its reads cannot be bounded."""
     if jobs:
         raise UndeclaredReadError(
             f"The transform of {contract.name} started {jobs:,} Spark jobs of its own instead of describing its rows, "
@@ -148,11 +148,11 @@ _POSITION = "_position"
 
 
 class NotRepeatableError(PlatformError):
-    """A transform would not give the same a second time; nothing of its step was published."""
+    """A transform would not give the same result again; no day of its step was published."""
 
 
 def refuse_what_cannot_repeat(contract: Contract, frame: DataFrame) -> None:
-    """Look for expressions that never give the same twice; starts no job."""
+    """Refuse expressions that never give the same result twice; starts no job."""
     if expressions := not_repeatable(frame):
         named = ", ".join(f"{name} ({why})" for name, why in expressions.items())
         raise NotRepeatableError(
@@ -163,18 +163,18 @@ def refuse_what_cannot_repeat(contract: Contract, frame: DataFrame) -> None:
 
 
 def probe(inputs: StepInputs, staged: Callable[[], DataFrame], digests: Mapping[date, Digest], together: int) -> None:
-    """Compute one of some staged days again, and refuse a transform that then gives something else.
+    """Compute one of some staged days again, and refuse a transform that then gives another result.
 
-    Of two days both, each without the other. None where as many were published together before.
+    Of two days both, each without the other. No day if as many were published together before.
 
     A transform that makes every row from one row of the same day is proved by its plan and costs no job.
 
     Args:
-        digests: of all those days, the empty ones included.
-        together: most days with rows that this code and contract have made together before.
+        digests: digests of all those days, empty ones included.
+        together: most days with rows that this code and contract have computed together before.
 
     Raises:
-        NotRepeatableError: naming the day, what made a difference, and where.
+        NotRepeatableError: names the day, the cause, and where it differs.
     """
     days, contract = days_to_probe({day: digest.rows for day, digest in digests.items()}, together), inputs.contract
     if not days or _is_proved_by_plan(inputs, days[0]):
@@ -195,18 +195,18 @@ def probe(inputs: StepInputs, staged: Callable[[], DataFrame], digests: Mapping[
 
 
 def _alone(inputs: StepInputs, day: date, arranged: Arrange | None = None) -> DataFrame:
-    """Return what the transform makes of a day by itself, not computed yet."""
+    """Return the transform's result for a single day, not computed yet."""
     made = inputs.transformed(inputs.input_rows([day], arranged))
     return made.select(*spark_schema(inputs.contract).fieldNames())
 
 
 def _digests(inputs: StepInputs, day: date, arranged: Arrange | None = None) -> dict[date, Digest]:
-    """Return what comes out, by day: of any other day than the one asked for there should be nothing."""
+    """Return digests of the result by day: other days than the requested one should have none."""
     return {of_day: made.digest for of_day, made in profile(_alone(inputs, day, arranged), (), ()).items()}
 
 
 def _is_proved_by_plan(inputs: StepInputs, day: date) -> bool:
-    """Return whether each row is made from one row of the same day, by expressions that are the same every time."""
+    """Return whether each row is made from one row of the same day, by deterministic expressions."""
     given = inputs.input_rows([day])
     rows = [frame for frame in given.values() if isinstance(frame, DataFrame)]
     first, second = inputs.transformed(given), inputs.transformed(given)
@@ -220,7 +220,7 @@ def _turned(rows: DataFrame) -> DataFrame:
 
 
 def _cause(inputs: StepInputs, day: date, turned: Mapping[date, Digest]) -> tuple[Cause, DataFrame]:
-    """Return why a day came out otherwise, and rows that show it."""
+    """Return why a day differs, and rows that show it."""
     alone = _digests(inputs, day)
     if _digests(inputs, day) != alone:
         return "again", _alone(inputs, day)

@@ -1,4 +1,4 @@
-"""Days with only rows of some keys computed: the rows carried over, and the content of the whole day."""
+"""Days with only rows of some keys computed: copy the other rows, and describe the whole day."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from platform_assets.spark.tables.schemas import spark_schema
 def carried_rows(
     spark: SparkSession, contract: Contract, scope: KeyScope, days: Collection[date], snapshot: LakeSnapshot
 ) -> DataFrame:
-    """Return the rows of some days as they are, without those of the keys."""
+    """Return the rows of some days unchanged, without those of the keys."""
     path = snapshot.platform.lake.table_path(contract.name)
     rows = read_days(spark, path, snapshot.files(contract.name), spark_schema(contract), ranges(days))
     return rows.where(out_of_scope(contract, scope))
 
 
 def refuse_strangers(contract: Contract, scope: KeyScope, made: DataFrame) -> None:
-    """Refuse computed rows of other keys, which would lie beside those that are carried over."""
+    """Refuse computed rows of other keys, which would duplicate the copied ones."""
     stranger = made.where(out_of_scope(contract, scope)).select(DAY, *scope.columns).first()
     if stranger is not None:
         keys = ", ".join(f"{name}={stranger[name]}" for name in scope.columns)
@@ -52,15 +52,15 @@ def with_scope(
     state: Readiness,
     computed: Mapping[date, Digest],
 ) -> dict[date, DayContent]:
-    """State of staged days as a whole what they are made from and by, only where that holds for the rest, too.
+    """Record fingerprint and code of partly computed days, where these hold for the copied rows, too.
 
-    Every staged day says whose rows were computed, so that a day that came out unchanged is not computed whole.
+    Every staged day says which keys were computed, so that a day with unchanged rows is not computed whole.
 
     Args:
-        contents: as if all of each day had been computed.
+        contents: records as if all of each day had been computed.
 
     Raises:
-        ScopeError: a day came out otherwise though its code and its input are those that had made all of it.
+        ScopeError: a day differs although its code and inputs are those that computed all of it.
     """
 
     def of_whole(day: date, content: DayContent) -> DayContent:
@@ -82,7 +82,7 @@ def with_scope(
 
 
 def as_published(change: TableChange) -> TableChange:
-    """Staged days as they are published: of one that is just what all of it would be, nothing is said of keys."""
+    """Return staged days for publication: a day equal to its full computation does not mention keys."""
 
     def of_day(content: DayContent) -> DayContent:
         told = content.scope
@@ -93,7 +93,7 @@ def as_published(change: TableChange) -> TableChange:
 
 
 def refuse_scoped(staged: StagedDays, again: Mapping[str, Collection[date]]) -> None:
-    """Refuse to compute staged days again whose rest was carried over: a person reviewed just these."""
+    """Refuse to compute partly copied staged days again: a person reviewed exactly these."""
     for table, days in again.items():
         for day in sorted(days):
             content = staged.of(table).get(day)
@@ -113,13 +113,13 @@ def _not_separable(contract: Contract, scope: KeyScope, day: date, what: str) ->
 
 @dataclass(frozen=True)
 class _Made:
-    """By what some rows of a day were made.
+    """Inputs and code of some rows of a day.
 
     Args:
-        release: that shows them; what they read is at no later one.
+        release: release that shows them; their inputs are not newer.
         reads: version of every table that was read.
-        of: the keys of the rows; None for all.
-        but: keys of rows that were made again later.
+        of: keys of the rows; None for all.
+        but: keys of rows that were computed again later.
     """
 
     release: int
@@ -135,13 +135,13 @@ def moved_keys(
     made_from: Mapping[date, str],
     snapshot: LakeSnapshot,
 ) -> dict[date, MovedKeys]:
-    """Return the days whose computed and carried-over rows would contradict each other.
+    """Return the days whose computed and copied rows would contradict each other.
 
-    Only days of an input that are others than those the rest was made from are read, and of them a few columns.
+    Only input days that changed since the copied rows were computed are read, and only a few columns of them.
 
     Args:
-        made_from: the fingerprint that each of the days would get; of one that has it already nothing is read.
-        snapshot: that the keys are computed from; the rest is what it has of the days.
+        made_from: fingerprint that each of the days would get; a day that already has it is not read.
+        snapshot: snapshot for the computed keys, with the present copied rows.
     """
     records = snapshot.days(contract.name, made_from)
     changed = [record for day, record in records.items() if record.fingerprint != made_from[day]]
@@ -160,7 +160,7 @@ def moved_keys(
 
 
 def _can_move(platform: Platform, read: Input, scope: KeyScope) -> bool:
-    """Return whether one record of an input can be of other keys than before: not if they are in its own key."""
+    """Return whether a record of an input can change these keys: not if they are part of its own key."""
     source = platform.catalogue[read.table]
     return not isinstance(read.window, AsOf) and any(
         name in source.column_names and name not in source.key for name in scope.columns
@@ -168,7 +168,7 @@ def _can_move(platform: Platform, read: Input, scope: KeyScope) -> bool:
 
 
 def _made(platform: Platform, record: DayRecord) -> Iterator[_Made]:
-    """Return by what the rows of a day were made, newest first; one, unless only some keys were computed last."""
+    """Return the origins of a day's rows, newest first; one, unless only some keys were computed last."""
     later: tuple[KeyScope, ...] = ()
     while True:
         name = computed_by(platform.lake, record.table, {record.day: record.publication})[record.day]
@@ -192,7 +192,7 @@ def _made(platform: Platform, record: DayRecord) -> Iterator[_Made]:
 
 @dataclass(frozen=True)
 class _Then:
-    """An input, as the rest of some days was made from it, and as it is."""
+    """An input as the copied rows of some days read it, and its present content."""
 
     spark: SparkSession
     contract: Contract
@@ -202,7 +202,7 @@ class _Then:
     read: Input
 
     def moved(self, days: Collection[date]) -> dict[date, MovedKeys]:
-        """Return what moved, by day of the table."""
+        """Return the moved keys, by day of the table."""
         table, calendar = self.read.table, self.snapshot.calendar
         version = dict(self.made.reads).get(table, -1)
         spans = union_read(self.read.window, days, calendar)
@@ -233,7 +233,7 @@ class _Then:
         return files_at(self.snapshot.platform.lake, self.read.table, version)
 
     def _other_days(self, days: Collection[date], version: int) -> set[date]:
-        """Days of the input that have another content than then."""
+        """Return days of the input whose content changed since."""
         platform, table = self.snapshot.platform, self.read.table
         number = self.made.release
         while number > 0 and release(platform.lake, number).versions.get(table, -1) > version:
@@ -270,7 +270,7 @@ class _Then:
         return by_days.collect()
 
     def _counted(self, source: Contract) -> Column:
-        """Return whether a row of then is counted in the day as it is, and not only in what was made again since."""
+        """Return whether an earlier row is still part of the day's copied rows."""
         counted = F.lit(True) if self.made.of is None else in_scope(self.contract, self.made.of, source.column_names)
         for later in self.made.but:
             if set(later.columns) <= set(source.column_names):

@@ -1,7 +1,7 @@
-"""A stage while it is filled: one release, and days computed over it, which no reader sees until it is published.
+"""A stage being filled: one release, and days computed over it, which no reader sees until it is published.
 
-Every step of a stage reads what the steps before it have staged. Publishing shows all of it at once. A stage lives as
-long as its process, unless it is named (`operations.stages.stages`).
+Every step of a stage reads the staged days of the steps before it. Publishing shows all of it at once. A stage ends
+with its process, unless it is named (`operations.stages.stages`).
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ Keep = Callable[["Stage", str], None]
 
 
 class Stage:
-    """Days of several tables over one release.
+    """Days of several tables computed over one release.
 
     Args:
         before: its earlier content; by default nothing, over the current release.
-        keep: called whenever that changed.
+        keep: called whenever the content changed.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Stage:
 
     @property
     def snapshot(self) -> LakeSnapshot:
-        """Return what the next step reads."""
+        """Return the snapshot that the next step reads."""
         return LakeSnapshot(self.platform, self.release, self.staged, self._is_private)
 
     def step(
@@ -93,19 +93,19 @@ class Stage:
         looked_at: Mapping[date, str] = MappingProxyType({}),
         scope: KeyScope | None = None,
     ) -> StepResult:
-        """Compute days of one silver or gold table into the stage; as `refresh.recompute_step`, without publishing.
+        """Compute days of one silver or gold table into the stage, like `refresh.recompute_step` without publishing.
 
-        The `forced` of its days are computed whatever their state, and of all days only rows of a `scope`. Staged days
-        that exchanged records with days of the step are computed again with them.
-        `published` of the result are the days that the stage will publish.
+        The `forced` days are computed whatever their state; with a `scope`, only rows of its keys. Staged days that
+        exchanged records with days of the step are computed again with them. `published` of the result are the days
+        that the stage will publish.
 
         Args:
-            looked_at: days whose settled figures a person has accepted, each with the fingerprint that it had then.
+            looked_at: days whose settled figures a person has accepted, each with its fingerprint then.
 
         Raises:
             ContractError: the table follows its contract only with all its days, and not all of them came out good.
-            DeletedMeanwhileError: what the stage is based on was deleted.
-            ScopeError: the rest of a day cannot be carried over.
+            DeletedMeanwhileError: the stage's base was deleted.
+            ScopeError: the other rows of a day cannot be copied.
         """
         if scope is not None:
             refuse_unsound(self.snapshot, step.table, step.days, scope)
@@ -153,13 +153,13 @@ class Stage:
     def publish(self, spark: SparkOnDemand, progress: OnProgress = no_progress) -> int | None:
         """Publish everything at once, and write the holds.
 
-        Days that others published in between, and days whose inputs changed, are computed again first.
+        Days that others published meanwhile, and days whose inputs changed, are computed again first.
 
         Returns:
             The number of the new release; None where no day came out good.
 
         Raises:
-            ScopeError: they did of days whose rest was carried over.
+            ScopeError: others did so for days whose other rows were copied.
         """
         failpoint("stage.before_publish")
         number = in_turns(lambda: self._publish(spark, progress))
@@ -198,7 +198,7 @@ class Stage:
             )
 
     def _rebase(self, after: LakeSnapshot) -> dict[str, tuple[date, ...]]:
-        """Lie over another release; returns the days that have to be computed again, inputs first."""
+        """Move the stage to another release; return the days that have to be computed again, inputs first."""
         before, self.release = LakeSnapshot(self.platform, self.release), after.release
         names = self.platform.catalogue.names
         changed = {
@@ -235,7 +235,7 @@ class Stage:
     def _refused_since(self, table: str, now: LakeSnapshot) -> tuple[date, ...]:
         """Return staged days whose very content was rolled back, or refused by a gate, since.
 
-        Not through what was known when they were computed, and overruled then.
+        Holds that were known when they were computed, and overruled then, do not count.
         """
         staged = self.staged.of(table)
         return tuple(
@@ -257,7 +257,7 @@ class Stage:
         return {day: over(day, content) for day, content in change.days.items()}
 
     def _days_and_held(self) -> dict[str, set[date]]:
-        """Return what this stage has an opinion of; others may have made it another one."""
+        """Return days on which this stage has an outcome; others may have changed them."""
         mine = {table: set(days) for table, days in self.staged.days.items()}
         for hold in self.staged.holds:
             mine.setdefault(hold.table, set()).add(hold.day)
@@ -269,7 +269,7 @@ class Stage:
         self.staged = self.staged.with_days(computed.changes, computed.holds, computed.over)
 
     def _forget(self, table: str, days: Collection[date]) -> None:
-        """Take days out again, with what gates said of them and what was quarantined."""
+        """Remove days with their gate results and quarantined rows."""
         self.staged = self.staged.without(with_quarantine(table), days)
 
 
@@ -286,7 +286,7 @@ def overtaken(
     """Return the staged days that others published since, and those that read a changed day, directly or not.
 
     Args:
-        contracts: of all tables, inputs first.
+        contracts: contracts of all tables, inputs first.
         changed: days that others published since the stage's release, by table.
 
     Returns:
@@ -341,5 +341,5 @@ def _try(platform: Platform, spark: SparkOnDemand, table: str, due: Try, author:
 
 
 def _reasons(judged: Collection[DayChecks], *, warnings: bool) -> dict[str, str]:
-    """Return what fails a try, by check."""
+    """Return why a try failed, by check."""
     return {each.check: each.message for day in judged for each in (day.findings if warnings else day.blocking)}

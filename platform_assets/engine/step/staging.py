@@ -1,4 +1,4 @@
-"""One batch of days computed into a stage and counted there, before any gate looks at it."""
+"""Compute one batch of days into a stage and count its rows, before any gate judges it."""
 
 from __future__ import annotations
 
@@ -51,21 +51,21 @@ from platform_assets.spark.windows import History
 
 @dataclass(frozen=True)
 class Staged:
-    """Days of a table as they lie in the stage, computed from a snapshot.
+    """Staged days of a table, computed from a snapshot.
 
     Args:
-        profiles: of the days that have rows.
-        computed: content of the rows that were computed, by day; of all, but where others were carried over.
+        profiles: profiles of the days with rows.
+        computed: content of the computed rows by day; of all rows, unless others were copied.
         quarantined: profiles of the quarantined rows, by day.
-        counts: for silver, what must become of the raw rows, by day: raw, withdrawn, quarantined, voided, expected.
-        raw_recorded: for silver, raw rows delivered for each day, as the manifests have them.
-        rows: gives what was staged, to be looked at again: for files of many days Spark needs a second. None where no
-            input day has rows, so that nothing was.
-        few: the same rows where they can be looked at without Spark.
-        inputs: what it was made from, by table.
-        tells_reads: whether that is known; it is not over Spark Connect, nor of Sail.
-        software: that computed them, as a manifest has it.
-        moved: records that moved between the computed rows and those that were carried over, by day.
+        counts: for silver, required balance of the raw rows, by day: raw, withdrawn, quarantined, voided, expected.
+        raw_recorded: for silver, raw rows delivered for each day, from the manifests.
+        rows: returns the staged rows for another look: with files of many days Spark needs a second. None if no input
+            day has rows, so that nothing was staged.
+        few: the same rows if they can be read without Spark.
+        inputs: its inputs, by table.
+        tells_reads: whether its reads are known; they are not with Spark Connect or Sail.
+        software: software that computed them, for a manifest.
+        moved: records that moved between the computed and the copied rows, by day.
         to_come: days that the step computes later.
     """
 
@@ -88,12 +88,12 @@ class Staged:
 
     @property
     def platform(self) -> Platform:
-        """Return what the days are computed with."""
+        """Return the platform that computes the days."""
         return self.snapshot.platform
 
     @property
     def all_rows(self) -> DataFrame:
-        """Return what was staged, of a stage with rows."""
+        """Return the staged rows, for a stage with rows."""
         assert self.rows is not None
         return self.rows()
 
@@ -102,23 +102,23 @@ class Staged:
         return self.profiles.get(day, Profile())
 
     def digest(self, day: date) -> Digest:
-        """Content of a day."""
+        """Return the content of a day."""
         return self.profile(day).digest
 
     def row_balance(self, day: date) -> RowBalance:
-        """Return what became of a silver day's raw rows."""
+        """Return the balance of a silver day's raw rows."""
         counts = (self.counts or {}).get(day, {})
         raw, bad, voided, gone = (counts.get(name, 0) for name in ("raw", "quarantined", "voided", "withdrawn"))
         kept = self.digest(day).rows
         return RowBalance(raw, kept, raw - kept - voided - bad - gone, voided, bad, gone)
 
     def rule_counts(self, day: date) -> Mapping[str, RuleCount]:
-        """Return how many rows of a day each rule judged, by name; rules that set aside any number are not counted."""
+        """Return how many rows of a day each rule judged, by name; without rules that may set aside any number."""
         tolerant = [rule for rule in self.contract.quarantine_rules if rule.allowed is not None]
         return {**self.profile(day).rules, **rule_counts(tolerant, (self.counts or {}).get(day, {}))}
 
     def figures(self, day: date) -> dict[str, int]:
-        """Return a day's figures: with how many days it was computed, and for silver the outcome of raw rows."""
+        """Return a day's figures: how many days it was computed with, and for silver the balance of raw rows."""
         together = {TOGETHER: len(self.profiles)}
         if self.counts is None:
             return together
@@ -150,13 +150,13 @@ def stage_days(
     small: bool = False,
     to_come: Collection[date] = (),
 ) -> Staged:
-    """Compute some days into a stage, and count what lies there.
+    """Compute some days into a stage, and count its rows.
 
     Args:
-        together: most days with rows that today's code and contract have published after they were computed together;
-            more of them have to prove that they always come out the same. None where nothing is to be published.
-        scope: keys whose rows alone are computed; those of all others are carried over from what the snapshot has.
-        parts: of each large input day; Sail makes none.
+        together: most days with rows that today's code and contract have published after computing them together; more
+            days have to prove that they are repeatable. None if nothing is to be published.
+        scope: keys whose rows alone are computed; other rows are copied from the snapshot.
+        parts: number of parts of each large input day; Sail makes none.
         small: whether these are probably many days with few rows.
     """
     platform = snapshot.platform
@@ -236,7 +236,7 @@ def _planned(
 def _profiles(
     contract: Contract, days: Collection[date], rows: Callable[[], DataFrame], few: FileRows | None
 ) -> dict[date, Profile]:
-    """Profiles of the days that have rows in the stage, which are days that were asked for."""
+    """Return profiles of staged days with rows, which must be requested days."""
     required, rules = [column.name for column in contract.columns if not column.nullable], contract.judging_rules
     profiles = _profiled(spark_schema(contract), rows, few, required, contract.row_key, rules)
     failpoint("stage.profiled")
@@ -256,13 +256,13 @@ def _profiled(
     key: Sequence[str] = (),
     rules: Sequence[Rule] = (),
 ) -> dict[date, Profile]:
-    """Profile staged rows, few of them without Spark unless rules say what to count."""
+    """Profile staged rows; few rows without Spark, unless rules need counts."""
     found = profile_few(few, schema, required, key) if few and not rules else None
     return profile(rows(), required, key, rules, few) if found is None else found
 
 
 def judge_beside_others(staged: Staged) -> None:
-    """Add to the profiles of staged days the rows that break rules only beside others."""
+    """Add to the profiles of staged days the rows that break rules only together with others."""
     for rule in staged.contract.judging_rules if staged.profiles else ():
         if rule.kind.is_condition:
             continue
@@ -286,7 +286,7 @@ def examples_of(staged: Staged, rule: Rule, days: Collection[date]) -> dict[date
 
 
 def _beside(staged: Staged, rule: Rule) -> Beside:
-    """Return what a rule looks at beside the staged rows."""
+    """Return what a rule needs besides the staged rows."""
     if rule.kind.table:
         reference = staged.inputs[rule.kind.table]
         assert isinstance(reference, History)  # a contract is refused that reads it otherwise

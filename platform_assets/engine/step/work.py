@@ -1,4 +1,4 @@
-"""What a step is going to do, decided before anything of it is computed."""
+"""Plan a step before anything of it is computed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LookedAt = Mapping[str, Mapping[date, str]]
 
 @dataclass(frozen=True)
 class Work:
-    """What all batches of a step have in common.
+    """Common data of all batches of a step.
 
     Args:
         forced: days that are computed whatever their state.
@@ -74,7 +74,7 @@ def begin(
     at_once: bool,
     scope: KeyScope | None = None,
 ) -> Work:
-    """Decide what a step is going to do, before anything is computed; `at_once` if it publishes all days together."""
+    """Plan a step before anything is computed; `at_once` if it publishes all days together."""
     if refused := set(accept) - ACCEPTABLE:
         raise AcceptError(
             f"What the check {min(refused)!r} finds cannot be accepted.", f"Name {' or '.join(sorted(ACCEPTABLE))}."

@@ -1,4 +1,4 @@
-"""Show what a backfill makes of days beside what readers see, prove it once published, roll it back, give it up."""
+"""Compare a backfill with the release, prove it once published, roll it back, cancel it."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def prove(
     most: int | None = None,
     progress: OnProgress = no_progress,
 ) -> tuple[TableVerified, ...]:
-    """Compute published days of a backfill once more, from what they were made from.
+    """Recompute published days of a backfill from their original inputs.
 
-    Days published again since are named and not verified: that would verify other work.
+    Days that were published again since are named and not verified: they are other work.
     """
     days = _published(platform, record)
     proved: list[TableVerified] = []
@@ -72,7 +72,7 @@ def prove(
 
 
 def _replaced(platform: Platform, table: str, published: Mapping[date, DayRecord]) -> tuple[Verified, ...]:
-    """Return the days that were replaced since a backfill published them, each with the publication that did it."""
+    """Return days replaced since a backfill published them, each with the replacing publication."""
     now = platform.ledger.current_days(table, among=published)
     replaced: list[Verified] = []
     for day, record in sorted(published.items()):
@@ -88,7 +88,7 @@ def _replaced(platform: Platform, table: str, published: Mapping[date, DayRecord
 def note_proof(
     platform: Platform, record: BackfillRecord, proved: Collection[TableVerified], *, is_all: bool = True
 ) -> BackfillRecord:
-    """Write down how published days came out; `is_all` unless something is to be done about it."""
+    """Record the result of the proof; `is_all` unless a person has to act."""
     different = [f"{one.table} {day.day}" for one in proved for day in one.of("different")]
     equal = sum(len(one.of("equal")) for one in proved)
     unknown = [day.reason for one in proved for day in one.of("not verifiable")]
@@ -106,10 +106,10 @@ def prove_sample(
     author: Author,
     progress: OnProgress = no_progress,
 ) -> tuple[BackfillRecord, tuple[TableVerified, ...]]:
-    """Compute a sample once more, as a plan asks for once it is published; all of it goes if a day differs.
+    """Recompute a sample after publication, as a plan asks; if a day differs, the whole plan is rolled back.
 
-    It begins within the hours of the plan, and then goes to its end: of a proof that was broken off nothing is left,
-    and one that never fitted into the hours would be begun for ever.
+    It begins within the plan's hours and then runs to its end: an interrupted proof leaves nothing, and one longer than
+    the hours would begin again for ever.
 
     Returns:
         What became of it, and what was computed once more: nothing of one that was proved and came out equal.
@@ -140,7 +140,7 @@ def prove_sample(
 def roll_back(
     platform: Platform, name: str, author: Author, progress: OnProgress = no_progress, *, cascade: bool = False
 ) -> tuple[BackfillRecord, Rollback | None]:
-    """Put exactly the days of a backfill back as they were before it.
+    """Return exactly the days of a backfill to their content before it.
 
     Returns:
         The new record; and the rollback, or None if an earlier process made it and died before recording it.
@@ -171,7 +171,7 @@ def roll_back(
 
 
 def cancel(platform: Platform, name: str, author: Author) -> BackfillRecord:
-    """Give a backfill up that was not published: what it staged is deleted."""
+    """Cancel an unpublished backfill and delete its staged days."""
     with plan_lock(platform.lake, name):
         record = read_record(platform.lake, name)
         if record.state in OVER or (record.state == "publishing" and publication_by(platform, record)):
@@ -188,7 +188,7 @@ def cancel(platform: Platform, name: str, author: Author) -> BackfillRecord:
 
 
 def rollback_of(platform: Platform, record: BackfillRecord) -> PublicationRecord | None:
-    """Return the publication that rolled a backfill back, also if its maker died before saying so; None without any."""
+    """Return the publication that rolled a backfill back, also if its process died before recording it."""
     platform.settle()
     # One of the same name and content, whose record is gone, may have been published and undone before this one.
     since = -1 if record.release is None else record.release
@@ -198,7 +198,7 @@ def rollback_of(platform: Platform, record: BackfillRecord) -> PublicationRecord
 
 
 def _undoing(record: BackfillRecord) -> str:
-    """Return the run that its rollback names."""
+    """Return the run named by a backfill's rollback."""
     return f"{ROLLBACK_OF}{record.run}"
 
 
@@ -227,7 +227,7 @@ class PlanTable(TableBeside):
     """Days of a table before and after a plan.
 
     Args:
-        code: versions that made the days before, and the one that made them after.
+        code: code versions of the days before, and the one after.
     """
 
     code: tuple[tuple[str, ...], str]
@@ -235,14 +235,13 @@ class PlanTable(TableBeside):
 
 @dataclass(frozen=True)
 class Comparison:
-    """A plan beside what readers see.
+    """A plan compared with the release.
 
     Args:
-        what: is after, as a phrase.
+        what: phrase for the side after the change.
         tables: inputs first.
-        failed: days that did not pass the gates of their contract, with the reason, by table: there is nothing to
-            compare them with.
-        as_before: days that were not computed, because nothing that they read came out differently, by table.
+        failed: days that did not pass the gates of their contract, with the reason, by table; they are not compared.
+        as_before: days that were not computed because their inputs came out unchanged, by table.
     """
 
     name: str
@@ -254,7 +253,7 @@ class Comparison:
 
     @property
     def is_equal(self) -> bool:
-        """Return whether all that was compared is as before."""
+        """Return whether all compared days are unchanged."""
         return not self.failed and all(table.is_equal for table in self.tables)
 
 
@@ -268,7 +267,7 @@ def compare_plan(
     only: Collection[date] | None = None,
     progress: OnProgress = no_progress,
 ) -> Comparison:
-    """Compute a sample of a plan with the code that is here, lay it beside the release, and delete it again."""
+    """Compute a sample of a plan with the present code, compare it with the release, and delete it."""
     found = explain(platform, file)
     chosen = [day for day in found.days if only is None or day in only]
     if not chosen:
@@ -294,7 +293,7 @@ def compare_plan(
 
 
 def compare_record(platform: Platform, record: BackfillRecord, most_examples: int) -> Comparison:
-    """Lay what a plan has staged beside the release under its stage, or what it published beside the release before."""
+    """Compare a plan's staged days with their base release, or its published days with the release before."""
     name = STAGE + record.name
     if name in stage_names(platform.lake):
         stage = opened_stage(platform, name)
@@ -317,7 +316,7 @@ def compare_record(platform: Platform, record: BackfillRecord, most_examples: in
 
 
 def _of_stage(staged: StagedDays) -> dict[str, tuple[Files, str]]:
-    """Return the files of each staged day, and the code that made them, by table."""
+    """Return the files of each staged day, and its code version, by table."""
     return {
         table: ({day: content.files for day, content in change.days.items()}, change.code_version)
         for table, change in staged.tables.items()
@@ -327,7 +326,7 @@ def _of_stage(staged: StagedDays) -> dict[str, tuple[Files, str]]:
 def _beside(
     platform: Platform, before: Release, after: Mapping[str, tuple[Files, str]], most: int
 ) -> tuple[PlanTable, ...]:
-    """Lay files of days beside those of a release."""
+    """Compare files of days with those of a release."""
     tables = []
     for contract in platform.catalogue:
         files, code = after.get(contract.name, ({}, ""))

@@ -1,7 +1,7 @@
-"""Apply a backfill: stage it step by step, hold each against the gates, publish all of it at once.
+"""Apply a backfill: stage it step by step, check each step against its gates, publish everything at once.
 
 Applies exactly what was explained and, where required, approved. If the process ends for any reason, the next call
-goes on after the last batch of days.
+continues after the last batch of days.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _FAILED = 10
 
 
 def _compute(sitting: Sitting, days: Mapping[str, frozenset[date]]) -> tuple[StepResult, ...]:
-    """Compute days into the stage, as many at once as the file allows, or half as many as a job that failed had."""
+    """Compute days into the stage, as many at once as the file allows, or half as many as a failed job had."""
     may_go_on(sitting)
     platform, record, file = sitting.platform, sitting.record, sitting.record.file
     began = time.monotonic() - record.seconds
@@ -94,7 +94,7 @@ def _compute(sitting: Sitting, days: Mapping[str, frozenset[date]]) -> tuple[Ste
 
 
 def _refuse_blocked(sitting: Sitting, plan: Plan, days: Mapping[str, frozenset[date]]) -> None:
-    """Stop if an input of a day is gone: the engine leaves such days as they are."""
+    """Stop if an input of a day is gone: the engine skips such days."""
     for table, of_table in plan.blocked.items():
         blocked = {day: state for day, (state, _) in of_table.items() if not state.is_there}
         if gone := sorted(blocked.keys() & days.get(table, frozenset())):
@@ -108,7 +108,7 @@ def _refuse_blocked(sitting: Sitting, plan: Plan, days: Mapping[str, frozenset[d
 
 
 def _note(sitting: Sitting, began: float, *, at_once: bool = False) -> None:
-    """Note how far it is, every second; say once that a budget comes to its end."""
+    """Record the progress every second; report once that a budget is nearly used."""
     record = sitting.record.model_copy(
         update={
             "seconds": time.monotonic() - began,
@@ -129,7 +129,7 @@ def _note(sitting: Sitting, began: float, *, at_once: bool = False) -> None:
 
 
 def _halve(sitting: Sitting, days: int) -> None:
-    """Have the next jobs, of later sittings too, half as many days as one that the machine failed."""
+    """Halve the days of the next jobs, also in later sittings, after the machine failed one."""
     pace = max(days // 2, 1)
     now = counted(pace, "day")
     what = f"a job of {counted(days, 'day')} was too much at once, since it failed: {now} at most from now on"
@@ -138,7 +138,7 @@ def _halve(sitting: Sitting, days: int) -> None:
 
 
 def wants_more(now: Progress) -> bool:
-    """Return whether more days are to be computed. Finished work costs nothing more, so no limit applies to it."""
+    """Return whether more days are to be computed. Finished work costs nothing, so no limit applies to it."""
     return not now.finished and not (now.total and now.done >= now.total)
 
 
@@ -149,7 +149,7 @@ def _staged_bytes(sitting: Sitting) -> int:
 
 
 def stage_rollout(sitting: Sitting) -> None:
-    """Stage a backfill step by step, each held against its gates before the next begins."""
+    """Stage a backfill step by step, and check each step against its gates before the next begins."""
     record = sitting.record
     if record.state == "published" or (record.state == "publishing" and publication_by(sitting.platform, record)):
         return
@@ -173,13 +173,13 @@ def stage_rollout(sitting: Sitting) -> None:
 
 
 def _there(sitting: Sitting) -> dict[str, tuple[date, ...]]:
-    """Return the days that are staged and stay so, by table."""
+    """Return the staged days that stay, by table."""
     staged = stage_of(sitting.platform, sitting.record.name)
     return without_other_code(sitting.platform, staged).staged.days if staged else {}
 
 
 def _still_there(sitting: Sitting, known: set[tuple[str, date]]) -> set[tuple[str, date]]:
-    """Return all that is staged; days of earlier steps that are gone would be left out of this sitting."""
+    """Return all staged days; refuse if days of earlier steps are gone, because this sitting would omit them."""
     there = {(table, day) for table, days in _there(sitting).items() for day in days}
     if gone := sorted(known - there):
         table, day = gone[0]
@@ -193,7 +193,7 @@ def _still_there(sitting: Sitting, known: set[tuple[str, date]]) -> set[tuple[st
 
 
 def _stage(sitting: Sitting, step: RolloutStep) -> tuple[StepResult, ...]:
-    """Compute what of a step is not staged yet; returns what became of it."""
+    """Compute the unstaged days of a step and return the new record."""
     there = _there(sitting)
     every = {table: frozenset(days).difference(there.get(table, ())) for table, days in step.days.items()}
     left = {table: days for table, days in every.items() if days}
@@ -221,7 +221,7 @@ def _stage(sitting: Sitting, step: RolloutStep) -> tuple[StepResult, ...]:
 
 
 def _settled(sitting: Sitting, done: Iterable[StepResult]) -> dict[str, dict[date, str]]:
-    """Return the days that are held for settled figures, by table, each with what it was made from."""
+    """Return days held for settled figures, by table, each with its fingerprint."""
     stage = stage_of(sitting.platform, sitting.record.name)
     made_from = {
         (hold.table, hold.day): hold.refused.fingerprint
@@ -240,7 +240,7 @@ def _settled(sitting: Sitting, done: Iterable[StepResult]) -> dict[str, dict[dat
 
 
 def _refuse_failed(sitting: Sitting, failed: Mapping[str, Mapping[date, str]], share: int) -> None:
-    """Stand still where days did not pass the gates of their contract: a plan is published whole."""
+    """Stop if days did not pass the gates of their contract: a plan is published whole."""
     if lines := _lines(failed):
         raise sitting.stop(
             f"{counted(sum(map(len, failed.values())), 'day')} did not pass the gates of their contract at {share} %",
@@ -251,12 +251,12 @@ def _refuse_failed(sitting: Sitting, failed: Mapping[str, Mapping[date, str]], s
 
 
 def _lines(failed: Mapping[str, Mapping[date, str]]) -> list[str]:
-    """Return the first days that failed, each with the reason."""
+    """Return the first failed days, each with its reason."""
     return [f"{table} {day}: {why}" for table, days in failed.items() for day, why in sorted(days.items())][:_FAILED]
 
 
 def _judge(sitting: Sitting, share: int, stage: OpenStage | None = None) -> None:
-    """Hold all that is staged so far against the gates of the file."""
+    """Check all staged days against the gates of the file."""
     file = sitting.record.file
     stage = stage or stage_of(sitting.platform, file.name)
     if stage is None or not file.gates:
@@ -277,7 +277,7 @@ def _judge(sitting: Sitting, share: int, stage: OpenStage | None = None) -> None
 
 
 def publish(sitting: Sitting) -> None:
-    """Publish everything in one release. If an earlier process published and died, use its publication.
+    """Publish everything in one release; use an earlier publication of the plan if its process died after it.
 
     First recomputes days whose inputs other publications changed. The plan's gates judge these days again.
     """
@@ -325,7 +325,7 @@ def publish(sitting: Sitting) -> None:
 
 
 def as_published(platform: Platform, record: BackfillRecord, newest: PublicationRecord) -> BackfillRecord:
-    """Return what became of a backfill once others see it."""
+    """Return the record of a published backfill."""
     published = platform.ledger.publication(newest.publication)
     days = {(day.table, day.day) for day in published.days} if published else set()
     record = record.model_copy(
@@ -341,7 +341,7 @@ def as_published(platform: Platform, record: BackfillRecord, newest: Publication
 
 
 def _refuse_strangers(sitting: Sitting, stage: OpenStage) -> None:
-    """Refuse days that another person staged there: they were not explained, and no gate judged them."""
+    """Refuse days that another person put into the stage: they were not explained, and no gate judged them."""
     names = sitting.platform.catalogue.names
     strange = [(table, day) for table, days in stage.staged.days.items() if table in names for day in days]
     strange = sorted(set(strange) - sitting.record.planned)
@@ -355,7 +355,7 @@ def _refuse_strangers(sitting: Sitting, stage: OpenStage) -> None:
 
 
 def _overtaken(platform: Platform, before: OpenStage, now: OpenStage) -> str:
-    """Return which days were computed again since they were staged, as others published; empty for none."""
+    """Return days computed again because others published since they were staged; empty for none."""
     again: dict[str, set[date]] = {}
     for table in platform.catalogue.names:
         was, becomes = before.staged.of(table), now.staged.of(table)
@@ -378,15 +378,15 @@ def apply(
     report: Callable[[str], None] = lambda sentence: None,
     place: Path | None = None,
 ) -> BackfillRecord:
-    """Stage what a plan comes to, step by step and each held against its gates, and publish it in one release.
+    """Stage the days of a plan step by step, check each step against its gates, and publish all in one release.
 
     Returns:
         What became of it: published. One that was published before and not proved yet, as its file asks for, is just
         given back.
 
     Raises:
-        BackfillError: something is in the way, an approval is missing, or it was applied before.
-        StoppedError: a gate failed, the budget is used up, or a person paused it; the next call goes on.
+        BackfillError: an obstacle, a missing approval, or it was applied before.
+        StoppedError: a gate failed, the budget is used up, or a person paused it; the next call continues.
         LockTimeoutError: another process applies it.
     """
     with sitting_over(platform, spark, file, author, progress, report, place) as sitting:

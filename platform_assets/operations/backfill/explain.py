@@ -1,4 +1,4 @@
-"""What a plan file comes to on the platform as it is: without a JVM, and without changing anything."""
+"""Explain a plan file on the present platform, without a JVM and without changes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _MOST = 20
 
 
 def refuse_unknown_tables(platform: Platform, file: PlanFile) -> None:
-    """Refuse a plan that is about what the platform does not have."""
+    """Refuse a plan with tables that the platform does not have."""
     named: list[tuple[str, tuple[int | str, ...]]] = [(name, ("tables", at)) for at, name in enumerate(file.tables)]
     named += [(gate.table, ("gates", at, "table")) for at, gate in enumerate(file.gates)]
     named += [(name, ("code", name)) for name in file.code or {}]
@@ -96,7 +96,7 @@ def refuse_unknown_tables(platform: Platform, file: PlanFile) -> None:
 
 
 def refuse_other_code(platform: Platform, file: PlanFile) -> None:
-    """Refuse a plan that is about other code than the one that is here, before anything is computed by it."""
+    """Refuse a plan for other code than the present one, before anything is computed."""
     for table, said in (file.code or {}).items():
         here = platform.version(table).code
         if here != said:
@@ -108,7 +108,7 @@ def refuse_other_code(platform: Platform, file: PlanFile) -> None:
 
 
 def scope_in(platform: Platform, file: PlanFile) -> KeyScope | None:
-    """Return the keys of a plan, held against the contracts of its tables; None where it is about all of them."""
+    """Return the keys of a plan, checked against its tables' contracts; None if it covers all keys."""
     if file.only is None:
         return None
     scopes = {_of_table(platform.catalogue[table], file) for table in file.tables}
@@ -120,7 +120,7 @@ def scope_in(platform: Platform, file: PlanFile) -> KeyScope | None:
 
 
 def unmatched_keys(platform: Platform, file: PlanFile) -> tuple[Obstacle, ...]:
-    """Return warnings about the keys of a plan before it is written: values that no row has."""
+    """Return warnings about the keys of a plan before it is written: values that occur in no row."""
     refuse_unknown_tables(platform, file)
     scope = scope_in(platform, file)
     if scope is None:
@@ -162,7 +162,7 @@ def _counted(snapshot: LakeSnapshot, scope: KeyScope, table: str, days: Sequence
 
 
 def _absent(rows: ds.Dataset, column: str, asked: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return values that no row has, each with the nearest that there are; where none is near, the first."""
+    """Return values that occur in no row, each with the nearest existing values; without near ones, the first."""
     there: set[str] = set()
     for batch in rows.to_batches(columns=[column]):  # one at a time: days may be large, and values few
         there.update(str(value) for value in batch.column(0).unique().to_pylist() if value is not None)
@@ -170,7 +170,7 @@ def _absent(rows: ds.Dataset, column: str, asked: Collection[str]) -> dict[str, 
 
 
 def experience_of(platform: Platform, tables: Collection[str]) -> Experience:
-    """Return what the parts of a backfill of some tables take here, by all that was taken before."""
+    """Return the cost of parts of a backfill of some tables, from earlier measurements."""
     timings = platform.ledger.counts.timings(platform.catalogue.names)
     by_publication: defaultdict[str, dict[str, Timing]] = defaultdict(dict)
     for timing in timings:
@@ -190,7 +190,7 @@ def _run(record: BackfillRecord, made: Mapping[str, Timing]) -> PastRun:
 
 
 def explain(platform: Platform, file: PlanFile) -> Backfill:
-    """Return which days of which tables a plan computes, in which order, at what price, and what blocks it."""
+    """Return which days of which tables a plan computes, in which order, at what price, and its obstacles."""
     refuse_unknown_tables(platform, file)
     refuse_other_code(platform, file)
     snapshot = LakeSnapshot.now(platform)
@@ -285,7 +285,7 @@ def _days(snapshot: LakeSnapshot, file: PlanFile) -> frozenset[date]:
 
 
 def _place_of(file: PlanFile, day: date) -> tuple[int | str, ...]:
-    """Return where a plan says a day."""
+    """Return the place of a day in a plan file."""
     if file.days.list is not None and day in file.days.list:
         return ("days", "list", file.days.list.index(day))
     return ("days", "range") if file.days.range is not None else ("days",)
@@ -324,7 +324,7 @@ def _touched(platform: Platform, file: PlanFile) -> frozenset[date]:
 
 
 def _put_back(snapshot: LakeSnapshot, planned: Mapping[str, Collection[date]]) -> dict[str, dict[date, str]]:
-    """Return what a person rolled back and the plan makes again, with the reason of that."""
+    """Return rolled-back days that the plan computes again, with the reason of the rollback."""
     found: dict[str, dict[date, str]] = {}
     for hold in snapshot.holds:
         if hold.is_of_good_content and hold.day in planned.get(hold.table, ()):
@@ -336,7 +336,7 @@ def approve(platform: Platform, file: PlanFile, hash: str, author: Author) -> Ba
     """Record an approval of a backfill as it was explained.
 
     Args:
-        hash: that `explain` showed to the approver.
+        hash: the hash that `explain` showed to the approver.
     """
     backfill = explain(platform, file)
     if backfill.hash != hash:

@@ -1,4 +1,4 @@
-"""Plan files on disk: read so that every mistake names its line and field, and written to be reviewed."""
+"""Plan files: read so that every mistake names its line and field, and written for review."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _NEVER_BLANK = {
 
 
 class PlanFileError(PlatformError):
-    """A plan file cannot be read, or says what no plan can say."""
+    """A plan file cannot be read, or has impossible content."""
 
     is_misspelt = True
 
@@ -72,7 +72,7 @@ def plan_text(path: Path) -> str:
 
 
 class _KeysAsWritten(RoundTripConstructor):
-    """Leaves the values in `only` texts: to a column of text 007, 1e3 and 2017-1-1 are other keys than 7 and so on."""
+    """Keep the values in `only` as text: in a text column 007, 1e3 and 2017-1-1 are other keys than 7 and so on."""
 
     def construct_document(self, node: Node) -> object:
         for name, value in node.value if isinstance(node, MappingNode) else ():
@@ -82,7 +82,7 @@ class _KeysAsWritten(RoundTripConstructor):
 
 
 def said_in(text: str, name: str) -> CommentedMap:
-    """Return the fields of a plan, not looked at yet, each with its line."""
+    """Return the fields of a plan, unchecked, each with its line."""
     try:
         _refuse_what_grows(text, name)
         yaml = YAML(typ="rt")
@@ -116,7 +116,7 @@ def _as_texts(node: Node) -> None:
 
 
 def _refuse_what_grows(text: str, name: str) -> None:
-    """Refuse aliases, which make gigabytes of a few lines, and types: people read a plan line by line."""
+    """Refuse aliases, which expand a few lines to gigabytes, and types: people read a plan line by line."""
     depth = 0
     for event in YAML(typ="rt").parse(text):
         depth += isinstance(event, CollectionStartEvent)
@@ -132,7 +132,7 @@ def _refuse_what_grows(text: str, name: str) -> None:
 
 
 def plan_in(folder: Path, name: str) -> Path:
-    """Return the file of a plan that lies in the folder of plans; what lies elsewhere has no name there."""
+    """Return the plan file in the folder of plans by its name; files elsewhere have none."""
     within = folder.resolve()
     files = {
         file.relative_to(folder).as_posix(): file
@@ -157,13 +157,13 @@ class PlacedError(PlatformError):
     """An error about a field of a plan.
 
     Args:
-        field: where in the file; empty where it is about none.
+        field: its place in the file; empty if the error is about no field.
     """
 
     field: tuple[int | str, ...] = ()
 
     def within(self, text: str, name: str) -> PlatformError:
-        """Return the same with the line of the field."""
+        """Return the error with the line of the field."""
         if not self.field:
             return self
         first, *more = self.lines
@@ -171,20 +171,20 @@ class PlacedError(PlatformError):
 
 
 class PlanFieldError(PlanFileError):
-    """A field of a plan says what cannot be on this platform."""
+    """A field of a plan has a value that is impossible on this platform."""
 
     def __init__(self, what: str, todo: str, field: tuple[int | str, ...]) -> None:
         super().__init__(f"{'.'.join(map(str, field))}: {what}", todo)
         self.field = field
 
     def within(self, text: str, name: str) -> PlanFileError:
-        """Return the same with the line of the field."""
+        """Return the error with the line of the field."""
         return PlanFileError(f"{name}, line {_line(said_in(text, name), self.field)}, {self.what}", self.todo)
 
 
 @contextmanager
 def plan_at(path: Path) -> Iterator[PlanFile]:
-    """Yield the plan in a file. Errors about its fields that are raised inside get the line."""
+    """Yield the plan in a file. Errors about its fields that are raised in this block get the line."""
     text = plan_text(path)
     try:
         yield parse_plan(text, str(path))
@@ -226,12 +226,12 @@ def parse_plan(text: str, name: str) -> PlanFile:
 
 
 def plan_schema() -> dict[str, Any]:
-    """Return the JSON Schema of plan files, by which editors complete and check them."""
+    """Return the JSON Schema of plan files, with which editors complete and check them."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **PlanFile.model_json_schema()}
 
 
 def new_plan(file: PlanFile, place: Path) -> None:
-    """Write a plan to be reviewed, and beside it the schema by which editors complete and check it."""
+    """Write a plan for review, and next to it the schema for editors."""
     schema = place.with_name(SCHEMA)
     if place == schema:
         raise PlanFileError(f"{place} is where the schema of plans lies.", "Choose another name.")
@@ -245,7 +245,7 @@ def new_plan(file: PlanFile, place: Path) -> None:
 
 
 def written(file: PlanFile) -> str:
-    """Return a plan as YAML, with the meaning of every field that it sets above it, and the others as comments."""
+    """Return a plan as YAML, with the meaning above each field, and unset fields as comments."""
     yaml = YAML()
     yaml.width = 100
     lines = ["# A backfill as reviewed code. `platform-assets backfill explain FILE` shows what it comes to.", ""]
@@ -265,7 +265,7 @@ def written(file: PlanFile) -> str:
 
 
 def _explained(field: FieldInfo) -> Iterator[str]:
-    """Yield what a field means, as comments, and what those in it do."""
+    """Yield the meaning of a field and of its parts, as comments."""
     types = (field.annotation, *get_args(field.annotation))
     part = next((one for one in types if isinstance(one, type) and issubclass(one, BaseModel)), None)
     yield f"# {field.description or (part.__doc__ if part else '')}"
@@ -311,7 +311,7 @@ def _mistakes(error: ValidationError, said: CommentedMap) -> Iterator[tuple[int,
 
 
 def _line(said: Any, loc: tuple[int | str, ...]) -> int:
-    """Return the line, from 1, of the innermost part of a place that the file has."""
+    """Return the line, from 1, of the innermost part of a place that the file contains."""
     line = 0
     for part in loc:
         if isinstance(said, CommentedMap) and part in (said.lc.data or ()):  # which lacks what was merged

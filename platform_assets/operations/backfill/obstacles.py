@@ -74,7 +74,7 @@ def obstacles(platform: Platform, backfill: Backfill, cores: int | None) -> Iter
 
 
 def applied_before(record: BackfillRecord) -> Obstacle | None:
-    """Return the obstacle that a plan is over; None if it can go on or begin again."""
+    """Return the obstacle of a finished plan; None if it can continue or begin again."""
     if record.state not in OVER or record.state == "cancelled":
         return None
     replay = (
@@ -90,7 +90,7 @@ def applied_before(record: BackfillRecord) -> Obstacle | None:
 
 
 def unmatched(narrowed: Iterable[Narrowed]) -> Iterator[Obstacle]:
-    """Yield values of keys that no row has: new ones in what a table is made from, or misspelt."""
+    """Yield values of keys that occur in no row: new ones in the table's inputs, or misspelt."""
     for found in narrowed:
         looked_at = f"on {counted(found.days, 'day')} that {'was' if found.days == 1 else 'were'} looked at"
         for (column, value), nearest in found.absent.items():
@@ -111,7 +111,7 @@ def unmatched(narrowed: Iterable[Narrowed]) -> Iterator[Obstacle]:
 
 
 def _before(platform: Platform, file: PlanFile) -> Iterator[Obstacle]:
-    """Yield the outcome of an earlier plan of that name. `apply` itself reports a record that cannot be read."""
+    """Yield the outcome of an earlier plan with that name. `apply` itself reports an unreadable record."""
     with suppress(RecordError):
         record = find_record(platform.lake, file.name)
         if record is None or not (over := applied_before(record)):
@@ -145,7 +145,7 @@ def _protected(backfill: Backfill) -> Iterator[Obstacle]:
 
 
 def _others(platform: Platform, backfill: Backfill) -> Iterator[Obstacle]:
-    """Yield plans that come to the same days, stages that hold some of them, and what of both cannot be read."""
+    """Yield plans over the same days, stages with some of them, and unreadable plans and stages."""
     mine = {(step.table, day) for step in backfill.plan.steps for day in step.days}
     records, unread = all_records(platform.lake)
     stages, damaged = all_stages(platform.lake)

@@ -1,4 +1,4 @@
-"""Report what became of a backfill: why, who, at what price, before and after, and how to do it again."""
+"""Report on a backfill: why, who, at what price, before and after, and how to repeat it."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ _KEY = (
 
 @dataclass(frozen=True)
 class DayChange:
-    """One day of one table; every pair is before and after.
+    """A day of a table; every pair is before and after.
 
     Args:
-        rows: number of rows; None before where the day was never computed.
-        bytes: of its files; None likewise.
-        digests: of its whole content; empty likewise.
-        figures: that the gates of the plan looked at; None where there were none.
+        rows: number of rows; None before if the day was never computed.
+        bytes: bytes of its files; None likewise.
+        digests: digests of its whole content; empty likewise.
+        figures: figures for the gates of the plan; None without gates.
     """
 
     table: str
@@ -65,11 +65,11 @@ class DayChange:
 
     @property
     def is_equal(self) -> bool:
-        """Return whether it came out as it was."""
+        """Return whether the day is unchanged."""
         return self.digests[0] == self.digests[1]
 
     def cell(self, measure: str) -> tuple[str, int, str]:
-        """Return the day's cell of a calendar: how far it is from what it was, by the sum of a column or its rows."""
+        """Return the day's cell of a calendar: its relative change, by a sum or by rows."""
         if not self.digests[0]:
             return "new", 4, f"{self.day}: never computed before"
         if self.is_equal:
@@ -88,12 +88,12 @@ class DayChange:
 
 @dataclass(frozen=True)
 class TableReport:
-    """One table of a backfill.
+    """A table of a backfill.
 
     Args:
         days: before and after, oldest first.
-        measure: column by whose sum days are compared; empty for their rows.
-        amounts: sums that differ over all its days, before and after; None where no day is there.
+        measure: column whose sum compares days; empty to compare rows.
+        amounts: sums that differ over all its days, before and after; None if no day exists.
     """
 
     table: str
@@ -103,7 +103,7 @@ class TableReport:
 
     @property
     def changed(self) -> int:
-        """Return how many days came out another one."""
+        """Return how many days changed."""
         return sum(not day.is_equal for day in self.days)
 
     def total(self, name: str) -> Pair:
@@ -113,7 +113,7 @@ class TableReport:
 
     @property
     def sums(self) -> dict[str, tuple[Decimal, Decimal]]:
-        """Return the sums of every column of numbers that gates looked at, before and after."""
+        """Return the sums of every numeric column that gates looked at, before and after."""
         totals: dict[str, tuple[Decimal, Decimal]] = {}
         for day in self.days:
             for name, (before, after) in day.figures.sums.items() if day.figures else ():
@@ -134,7 +134,7 @@ class TableReport:
 
 
 def record_report(platform: Platform, record: BackfillRecord, most_days: int | None = None) -> Report:
-    """Report what became of a backfill, from its record, the ledger and the chain of decisions."""
+    """Report on a backfill from its record, the ledger and the chain of decisions."""
     tables, unread = table_reports(platform, record)
     parts = record_parts(
         record,
@@ -160,14 +160,14 @@ def record_parts(
     cores: int | None = None,
     most_days: int | None = None,
 ) -> Iterator[Part]:
-    """Show what became of a backfill.
+    """Show the report of a backfill.
 
     Args:
         unread: tables whose amounts are not shown, with the reason.
         approvals: of the plan, for any hash, oldest first.
-        gates: what those of the plan said, by share of the rollout.
-        made_by: of each table by what its published days were made: code, contract, commit, what was read.
-        cores: that Spark computes with, where that is known.
+        gates: results of the plan's gates, by share of the rollout.
+        made_by: code, contract, commit and inputs of each table's published days.
+        cores: cores of Spark, if known.
     """
     file = record.file
     yield Heading(f"Plan {record.name}: {record.state}", 1)
@@ -232,7 +232,7 @@ def _cost(record: BackfillRecord, tables: Sequence[TableReport], cores: int | No
 def _before_and_after(
     record: BackfillRecord, tables: Sequence[TableReport], unread: Mapping[str, str], most_days: int | None
 ) -> Iterator[Part]:
-    """Show rows and amounts per table, then day by day; while it is not published, as it is staged."""
+    """Show rows and amounts per table, then day by day; before publication, the staged ones."""
     if not tables:
         return
     yield Heading("Before and after")
@@ -316,7 +316,7 @@ def table_reports(platform: Platform, record: BackfillRecord) -> tuple[tuple[Tab
 
 
 def day_changes(platform: Platform, record: BackfillRecord) -> tuple[DayChange, ...]:
-    """Return every day that a backfill published or has staged before and after, by table and day."""
+    """Return every published or staged day of a backfill before and after, by table and day."""
     figures = {(one.table, one.day): one for one in kept_figures(platform.lake, record.name)}
     changes: list[DayChange] = []
     for table, days in sorted(_after(platform, record).items()):
@@ -331,7 +331,7 @@ def day_changes(platform: Platform, record: BackfillRecord) -> tuple[DayChange, 
 
 
 def _after(platform: Platform, record: BackfillRecord) -> dict[str, Mapping[date, DayRecord | DayContent]]:
-    """Return what the days of a backfill became, or are staged as, by table."""
+    """Return the published or staged records of a backfill's days, by table."""
     if published := platform.ledger.publication(record.publication) if record.publication else None:
         names = dict.fromkeys(day.table for day in published.days)
         return {name: {day.day: day for day in published.days if day.table == name} for name in names}
@@ -340,14 +340,14 @@ def _after(platform: Platform, record: BackfillRecord) -> dict[str, Mapping[date
 
 
 def before_publication(records: Sequence[DayRecord], publication: str | None) -> DayRecord | None:
-    """Return a day's record from before a publication, or its newest without one. `records` are newest first."""
+    """Return a day's record before a publication, or its newest without one. `records` are newest first."""
     names = [one.publication for one in records]
     older = records[names.index(publication) + 1 :] if publication in names else records
     return older[0] if older else None
 
 
 def changed_amounts(platform: Platform, record: BackfillRecord, changes: Sequence[DayChange]) -> AmountChanges:
-    """Return what the days of a backfill come to, before and after; nothing while it is not published."""
+    """Return the amounts of a backfill's days, before and after; nothing until it is published."""
     if (after := record.release) is None:
         return AmountChanges()
     sides = {
@@ -362,15 +362,15 @@ def changed_amounts(platform: Platform, record: BackfillRecord, changes: Sequenc
 
 
 def measures_of(gates: Sequence[Gate]) -> dict[str, str]:
-    """Return the column by whose sum days of a table are compared, empty for their rows: of the first gate with either.
+    """Return the column whose sum compares days of a table, from its first gate on rows or a sum; empty for rows.
 
-    Nulls, distributions and changed keys are no sums, and their columns need not be numbers.
+    Nulls, distributions and changed keys are not sums, and their columns need not be numbers.
     """
     return {gate.table: gate.column or "" for gate in reversed(gates) if gate.metric in ("rows", "keys", "sum")}
 
 
 def _gates(platform: Platform, record: BackfillRecord) -> dict[int, tuple[GateVerdict, ...]]:
-    """Return what each step of the rollout came to: all days up to it, by the figures that were kept."""
+    """Return the gate results of each step of the rollout, from the recorded figures of all days up to it."""
     figures = kept_figures(platform.lake, record.name)
     verdicts: dict[int, tuple[GateVerdict, ...]] = {}
     so_far: set[tuple[str, date]] = set()
@@ -384,7 +384,7 @@ def _gates(platform: Platform, record: BackfillRecord) -> dict[int, tuple[GateVe
 
 
 def _made_by(platform: Platform, record: BackfillRecord) -> Iterator[Sequence[str]]:
-    """Yield of each table by what its published days were made, so that they can be made again."""
+    """Yield code, contract, commit and inputs of each table's published days, so that they can be computed again."""
     published = platform.ledger.publication(record.publication) if record.publication else None
     for name in platform.catalogue.names if published else ():
         if days := [day for day in published.days if day.table == name] if published else []:

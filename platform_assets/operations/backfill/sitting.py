@@ -1,4 +1,4 @@
-"""One sitting of a backfill: from its start, or from where the last one ended, until it ends or is ended."""
+"""One sitting of a backfill: from its start, or from the end of the last one, until it ends."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 
 class BackfillError(PlatformError):
-    """A backfill cannot begin, or not go on."""
+    """A backfill cannot begin or continue."""
 
 
 class ObstructedError(BackfillError, PlacedError):
-    """Something is in the way."""
+    """An obstacle prevents it."""
 
     def __init__(self, name: str, obstacles: Sequence[Obstacle]) -> None:
         first, *more = obstacles
@@ -55,12 +55,12 @@ class ObstructedError(BackfillError, PlacedError):
 
 
 class StoppedError(BackfillError):
-    """A backfill stopped. Its staged days stay, readers see none of them, and it can go on."""
+    """A backfill stopped. Its staged days stay, readers see none of them, and it can continue."""
 
 
 @dataclass
 class Sitting:
-    """What works on a backfill, and how far it is."""
+    """A process working on a backfill, and its progress."""
 
     platform: Platform
     spark: TimedSpark
@@ -74,12 +74,12 @@ class Sitting:
         self.keep(self.record)
 
     def keep(self, record: BackfillRecord) -> None:
-        """Write down where it stands."""
+        """Write the record."""
         self.record, self.kept = record, time.monotonic()
         write_record(self.platform.lake, record)
 
     def say(self, what: str) -> None:
-        """Report what happened, as a sentence."""
+        """Report an event, as a sentence."""
         self.report(f"{what[0].upper()}{what[1:]}.")
 
     def stop(
@@ -89,7 +89,7 @@ class Sitting:
         lines: Sequence[str] = (),
         state: Literal["stopped", "paused"] = "stopped",
     ) -> StoppedError:
-        """Write down why it stands still."""
+        """Record why the backfill stopped."""
         self.keep(self.record.with_event(what, kind=state, state=state))
         return StoppedError(f"The plan {self.record.name} stopped: {what}", todo, lines)
 
@@ -131,7 +131,7 @@ def refuse_overruled(sitting: Sitting) -> None:
 
 
 def may_go_on(sitting: Sitting) -> None:
-    """Stand still where the backfill may compute no further now."""
+    """Stop if the backfill may compute no further now."""
     file, record = sitting.record.file, sitting.record
     stop_if_paused(sitting)
     if not may_compute(file.service, datetime.now(UTC)):
@@ -152,7 +152,7 @@ def may_go_on(sitting: Sitting) -> None:
 
 @contextmanager
 def keys_stay_apart(sitting: Sitting) -> Iterator[None]:
-    """Stand still where the rest of a day cannot stay as it is, beside the rows of some keys."""
+    """Stop if the other rows of a day cannot stay unchanged while some keys are computed."""
     try:
         yield
     except ScopeError as error:
@@ -163,7 +163,7 @@ def keys_stay_apart(sitting: Sitting) -> Iterator[None]:
 
 
 def accepted_by_plan(sitting: Sitting) -> LookedAt:
-    """Return the days whose settled figures may move: those for which it stopped, if it was approved since."""
+    """Return days whose settled figures may move: those for which the plan stopped, if it was approved since."""
     record, since = sitting.record, sitting.record.settled_at
     decided = sitting.platform.ledger.decisions(PlanDecision, as_far_as_readable=True)
     looked = [decision for decision in decided if since and decision.created_at > since]
@@ -185,7 +185,7 @@ def why_of(file: PlanFile) -> str:
 
 
 def _begun(platform: Platform, file: PlanFile, author: Author) -> BackfillRecord:
-    """Return the record to go on with: of this very plan as it was begun, or a new one."""
+    """Return the record to continue with: that of this plan, or a new one."""
     before = find_record(platform.lake, file.name)
     if before and before.wants_proof and before.file == file:
         return before
@@ -224,7 +224,7 @@ def _begun(platform: Platform, file: PlanFile, author: Author) -> BackfillRecord
 def _keep_what_is_asked_for(platform: Platform, before: BackfillRecord, now: BackfillRecord) -> None:
     """Remove days from a stage that are no longer in the plan: they would be published without approval or gates.
 
-    Of other keys than before all of it goes: what was staged beside them was carried over, and is to be computed.
+    If the keys changed, all days go: their other rows were copied, and now have to be computed.
     """
     if stage_of(platform, now.name) is None:
         return
@@ -250,14 +250,14 @@ def _refuse(backfill: Backfill) -> None:
 
 
 def is_at_work(platform: Platform, record: BackfillRecord) -> bool:
-    """Return whether a process applies it now."""
+    """Return whether a process is applying the plan now."""
     return record.state not in OVER and bool(plan_holder(platform.lake, record.name))
 
 
 def waits_for(platform: Platform, record: BackfillRecord) -> tuple[str, ...]:
-    """Return what has to happen before a backfill goes on, as sentences; nothing of one that is over or at work.
+    """Return what must happen before a backfill continues, as sentences; nothing if it is over or being applied.
 
-    A published plan whose file asks for a proof is not over before the proof.
+    A published plan that asks for a proof is not over before the proof.
     """
     if record.wants_proof:
         hours = record.file.service.hours
@@ -268,7 +268,7 @@ def waits_for(platform: Platform, record: BackfillRecord) -> tuple[str, ...]:
 
 
 def waits_to_begin(backfill: Backfill) -> tuple[str, ...]:
-    """Return what has to happen before a plan can be applied for the first time."""
+    """Return what must happen before a plan can be applied for the first time."""
     waits = [f"{obstacle.sentence} {obstacle.todo}" for obstacle in backfill.blocking]
     consent = backfill.consent
     if not consent.is_there:
@@ -302,7 +302,7 @@ def _waits(platform: Platform, record: BackfillRecord) -> Iterator[str]:
 
 
 def overruled(platform: Platform, record: BackfillRecord) -> Iterator[Obstacle]:
-    """Yield the decisions since a backfill began that it would overrule, each as a phrase, and what to do."""
+    """Yield decisions since a backfill began that it would overrule, each as a phrase with its remedy."""
     planned, calendar, cancel = (
         record.by_table,
         platform.calendar,

@@ -1,4 +1,4 @@
-"""What a backfill comes to, what it has staged so far, and how far it is: as figures, and in a few words."""
+"""State of a backfill: its explanation, staged days and progress, as figures and in a few words."""
 
 from __future__ import annotations
 
@@ -157,10 +157,10 @@ def facts(backfill: Backfill) -> Iterator[str]:
 
 
 def standing(record: BackfillRecord, now: Standing | None = None) -> str:
-    """Return where a backfill stands, in a line.
+    """Return the state of a backfill in a line.
 
     Args:
-        now: how far it is by what lies in its stage, and how long the rest takes; by default as it was explained.
+        now: progress from its stage, and the remaining time; by default as explained.
     """
     shown = record.came_to if record.release is not None else f"{record.state} at {staged_share(record)} %"
     left = max(record.explained_seconds - record.seconds, 0) if now is None else now.seconds_left
@@ -170,19 +170,19 @@ def standing(record: BackfillRecord, now: Standing | None = None) -> str:
 
 
 def days_told(record: BackfillRecord) -> str:
-    """Return how many days it is about; once it is published, those that it left alone apart."""
+    """Return how many days it covers; after publication, those it left alone separately."""
     if not record.left_alone:
         return f"{counted(record.days, 'day')} of tables"
     return f"{counted(record.days - record.left_alone, 'day')} of tables, {record.left_alone:,} more left as they were"
 
 
 def staged_share(record: BackfillRecord) -> int:
-    """Return percent of the named days that are staged and have passed their gates."""
+    """Return the percentage of named days that are staged and have passed their gates."""
     return record.steps[record.done - 1].share if record.done else 0
 
 
 def record_json(record: BackfillRecord) -> dict[str, Any]:
-    """Return the record of a backfill for programs."""
+    """Return the record of a backfill as JSON."""
     return record.model_dump(mode="json") | {"days": record.days, "staged_share": staged_share(record)}
 
 
@@ -225,20 +225,20 @@ _LOCAL = re.compile(r"local(?:\[(\d+|\*)(?:,.*)?\])?")
 
 
 def stage_of(platform: Platform, name: str) -> OpenStage | None:
-    """Return what a backfill has staged; None while there is nothing."""
+    """Return the stage of a backfill; None if there is none yet."""
     stage = STAGE + name
     return read_stage(platform.lake, stage) if stage in stage_names(platform.lake) else None
 
 
 def cores_of(platform: Platform) -> int | None:
-    """Return how many cores Spark computes with, as far as the settings say so."""
+    """Return how many cores Spark uses, as far as the settings say."""
     if platform.settings.spark_remote is None and (local := _LOCAL.fullmatch(platform.settings.spark_master)):
         return (os.cpu_count() or 1) if local[1] == "*" else int(local[1] or 1)
     return None
 
 
 def standing_of(platform: Platform, record: BackfillRecord) -> Standing:
-    """Return how far it is, by its record and what lies in its stage."""
+    """Return the progress of a backfill, from its record and its stage."""
     stage = stage_of(platform, record.name)
     staged = stage.staged.days if stage else {}
     current = record.steps[record.done].days if record.done < len(record.steps) else {}
@@ -256,14 +256,14 @@ def standing_of(platform: Platform, record: BackfillRecord) -> Standing:
 
 @dataclass(frozen=True, kw_only=True)
 class _Kept(Figures):
-    """Figures of one staged day, as long as the files of both sides are those that were read."""
+    """Figures of a staged day, valid while the files of both sides stay the same."""
 
     sums: Mapping[str, tuple[_Number, _Number]]
     files: tuple[str, ...]
     base: tuple[str, ...]
 
     def is_of(self, content: DayContent, sums: Collection[str], columns: Collection[str]) -> bool:
-        """Return whether figures are those of a staged day, with all columns that gates ask for by now."""
+        """Return whether figures belong to a staged day and have all columns of the gates."""
         is_same = (self.files, self.base) == (_paths(content), content.base)
         return is_same and self.sums.keys() >= set(sums) and self.nulls.keys() >= set(columns)
 
@@ -279,7 +279,7 @@ def staged_figures(
     gates: Collection[Gate],
     progress: OnProgress = no_progress,
 ) -> tuple[Figures, ...]:
-    """Return the figures of staged days of the tables that gates look at; only days staged since are read."""
+    """Return the figures of staged days of the tables with gates; only newly staged days are read."""
     sums: dict[str, set[str]] = {gate.table: set() for gate in gates}
     columns: dict[str, set[str]] = {gate.table: set() for gate in gates}
     for gate in gates:
@@ -305,9 +305,9 @@ def staged_figures(
 
 
 def kept_figures(lake: Lake, name: str) -> tuple[_Kept, ...]:
-    """Return what the gates of a backfill looked at last, also once its stage is gone.
+    """Return the last figures that the gates of a backfill looked at, also after its stage is gone.
 
-    Nothing where it cannot be read: then the days are read again.
+    Return nothing if they cannot be read: then the days are read again.
     """
     content = _file(lake, name).read()
     try:

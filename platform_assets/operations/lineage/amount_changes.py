@@ -1,4 +1,4 @@
-"""What a change of published days comes to, and how two releases differ: sums of amounts, read from files. No JVM."""
+"""Sums of amounts of changed days, and differences of two releases, read from files without a JVM."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True)
 class AmountChanges:
-    """The amounts of days that became something else.
+    """Amounts of changed days.
 
     Args:
         by_day: sums before and after of each table's day, by column; None on a side without the day.
@@ -50,7 +50,7 @@ class AmountChanges:
     unread: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, table: str, days: Collection[date]) -> dict[str, tuple[Amount | None, Amount | None]]:
-        """Return the amounts of days of a table that differ, before and after; None where none of them is there."""
+        """Return the amounts of differing days of a table, before and after; None if none of them exists."""
         sides = [
             [sums for day in days if (sums := self.by_day.get((table, day), (None, None))[side]) is not None]
             for side in (0, 1)
@@ -63,12 +63,12 @@ class AmountChanges:
 def amount_changes(
     platform: Platform, days: Mapping[tuple[str, date], tuple[Shown | None, Shown | None]]
 ) -> AmountChanges:
-    """Sum the amounts of silver and gold days before and after, as far as their files are there and are not too large.
+    """Sum the amounts of silver and gold days before and after, if their files exist and are not too large.
 
-    Raw tables are added to and have each version of a row, so their sums would say nothing.
+    Raw tables have every version of a row, so their sums would mean nothing.
 
     Args:
-        days: each as it was shown and as it is shown, by table and day; None where it is not there.
+        days: records before and after, by table and day; None if the day does not exist.
     """
     by_table: defaultdict[str, dict[date, tuple[Shown | None, Shown | None]]] = defaultdict(dict)
     for (table, day), pair in sorted(days.items()):
@@ -138,9 +138,9 @@ class DayDifference:
     """A day that two releases show differently.
 
     Args:
-        before: what the first release shows; None for a day it does not have.
-        after: what the second one shows.
-        releases: numbers of those between the two that made something of the day, oldest first.
+        before: what the first release shows; None without the day.
+        after: what the second release shows.
+        releases: releases between the two that published the day, oldest first.
     """
 
     table: str
@@ -151,7 +151,7 @@ class DayDifference:
 
     @property
     def figures(self) -> dict[str, tuple[int | None, int | None]]:
-        """Return counts that the gates looked at and that differ, before and after."""
+        """Return gate figures that differ, before and after."""
         then = self.before.figures if self.before else {}
         now = self.after.figures if self.after else {}
         names = [name for name in {**then, **now} if not is_kept_aside(name) and then.get(name) != now.get(name)]
@@ -167,7 +167,7 @@ def changed_days(
     """Return the days whose content differs between two releases, by table and day.
 
     A day that was published again with the same content, or rolled back, does not differ. A day without rows that was
-    loaded in between does, though the table has the same version.
+    loaded in between does, although the table has the same version.
     """
     both = before.versions | after.versions
     newer = max(before, after, key=lambda release: release.number)
@@ -192,7 +192,7 @@ def changed_days(
 def changed_amounts(
     platform: Platform, before: Release, after: Release, changes: Iterable[DayDifference]
 ) -> AmountChanges:
-    """Return what the differences of two releases come to, read from the files of both."""
+    """Return the amounts of the differences of two releases, read from the files of both."""
 
     def at(release: Release, record: DayRecord | None) -> Shown | None:
         return Shown(release.number, record.bytes) if record else None

@@ -1,4 +1,4 @@
-"""The life of a day: what made something of it, kept something from it or was decided about it; rollbacks that end.
+"""History of a day: its publications, holds and decisions; and rollbacks that end.
 
 A rollback holds its days until their inputs change, so one unrelated row ends it. The person who rolled back gets a
 notice: before it happens in a plan's report, and afterwards.
@@ -36,7 +36,7 @@ from platform_assets.words import counted
 
 @dataclass(frozen=True)
 class Content:
-    """What a day was, as far as a release showed it."""
+    """Content of a day in a release."""
 
     rows: int
     digest: str
@@ -44,15 +44,15 @@ class Content:
 
 @dataclass(frozen=True)
 class Published:
-    """A publication that made something of the day.
+    """A publication that changed the day.
 
     Args:
-        before: what the day was; None if it had never been computed.
-        after: what it became; None if a rollback made it as if it had never been computed.
-        record: all that is on record of the day then, the versions of the tables it was made from among it.
+        before: its content before; None if it had never been computed.
+        after: its new content; None if a rollback made it as if never computed.
+        record: the day's full record, with the input versions.
         arrivals: files, approvals and withdrawals whose rows entered the raw day.
-        restores: publication whose content a rollback put back.
-        keys: whose rows alone were computed, all others carried over; empty for a whole day.
+        restores: publication whose content a rollback restored.
+        keys: keys that alone were computed; empty for a whole day.
     """
 
     head: PublicationRecord
@@ -69,10 +69,10 @@ Event = Published | Hold | EndedHold | LateDecision
 
 
 def life_of(platform: Platform, table: str, day: date) -> tuple[tuple[datetime, Event], ...]:
-    """Return everything that is on record of a day, each with its moment, oldest first.
+    """Return everything on record about a day, each with its time, oldest first.
 
     Args:
-        table: with a contract, or one that keeps rows aside (refused, late, quarantine).
+        table: a table with a contract, or one that keeps rows aside (refused, late, quarantine).
     """
     published = [*_publications(platform, table, day)]
     if not published:
@@ -106,7 +106,7 @@ def _publications(platform: Platform, table: str, day: date) -> Iterator[Publish
 
 
 def _arrivals(platform: Platform, head: PublicationRecord, table: str, content: DayContent) -> Iterator[ArrivalRecord]:
-    """Yield arrivals whose rows entered a raw day, as far as the files are still there, and those taken out again."""
+    """Yield arrivals whose rows entered a raw day, if their files still exist, and withdrawn ones."""
     path = platform.lake.table_path(table)
     entered = [path / file.path for file in content.files if file.path not in content.base]
     of_table = [arrival for arrival in head.arrivals if arrival.table == table]
@@ -115,7 +115,7 @@ def _arrivals(platform: Platform, head: PublicationRecord, table: str, content: 
 
 
 def _raw_tables_of(platform: Platform, table: str) -> set[str]:
-    """Return raw tables whose rows of a day the table's own day is made from, or keeps waiting."""
+    """Return raw tables whose rows of a day enter the table's own day, or wait for it."""
     raw: set[str] = set()
     waiting = [contract.name for contract in platform.catalogue if table in (contract.name, late_table(contract.name))]
     while waiting:
@@ -134,13 +134,13 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class EndedRollback:
-    """What becomes, or became, of days that were rolled back.
+    """Rolled-back days, and how their rollback ends or ended.
 
     Args:
-        files: that are new since then in what they are made from, newest first.
-        by: what was published of them since; None while nothing is.
-        withdrawn: files whose rows were among what they are made from, and that were withdrawn since.
-        counts: whether they differ from what was put back in more than these files, or that is not known.
+        files: new files in their inputs since then, newest first.
+        by: publication that recomputed them; None while there is none.
+        withdrawn: files among their inputs that were withdrawn since.
+        counts: whether they differ from the restored content in more than these files, or that is unknown.
     """
 
     table: str
@@ -153,7 +153,7 @@ class EndedRollback:
 
     @property
     def name(self) -> str:
-        """Return a name of the rollback, with its days."""
+        """Return a name for the rollback, with its days."""
         made = f"release {self.rollback.release}, {self.rollback.who}: {self.rollback.why}"
         return f"the rollback of {counted(len(self.days), 'day')} of {self.table} ({which(self.days)}; {made})"
 
@@ -164,7 +164,7 @@ class EndedRollback:
 
     @property
     def sentence(self) -> str:
-        """Return all that is to be said."""
+        """Return the full sentence."""
         ends = "ended" if self.by else "ends once that is computed,"
         it = "it" if len(self.days) == 1 else "them"
         if self.is_done:
@@ -197,14 +197,14 @@ def ending_rollbacks(platform: Platform, planned: Mapping[str, Collection[date]]
 
 
 def ended_rollbacks(platform: Platform, stood: Iterable[Hold]) -> tuple[EndedRollback, ...]:
-    """Return rollbacks that held days before and hold them no more, because the days were computed."""
+    """Return rollbacks that held days before and no longer do, because the days were computed."""
     gone = _put_back(stood)
     gone -= _put_back(platform.ledger.holds()) if gone else set()
     return _ended(platform, gone, computed=True)
 
 
 def rollback_of(platform: Platform, table: str, day: date, *, stale: bool) -> EndedRollback | None:
-    """Return the rollback that ended when a day became what it is, or that ends once it is computed."""
+    """Return the rollback that ended when a day was computed, or ends once it is."""
     stands = (table, day) in _put_back(platform.ledger.holds(table))
     if stands and not stale:
         return None
@@ -223,17 +223,17 @@ def standing_rollbacks(platform: Platform, tables: Collection[str]) -> tuple[End
 
 
 def _put_back(holds: Iterable[Hold]) -> set[TableDay]:
-    """Return the days whose rollback new input can end."""
+    """Return days whose rollback new input can end."""
     return {(hold.table, hold.day) for hold in holds if hold.is_of_good_content and not hold.lasts}
 
 
 def _ended(
     platform: Platform, days: Collection[TableDay], *, computed: bool, with_files: bool = True
 ) -> tuple[EndedRollback, ...]:
-    """Return those of some days that a rollback put back, together as far as the same is to be said of them.
+    """Return the rolled-back days among some, grouped by what is to be said of them.
 
     Args:
-        computed: whether something else was made of them since, by what ended it; else they are as put back.
+        computed: publications that computed some of them since, with the days; others are as restored.
     """
     ledger = platform.ledger
     rollbacks = {head.publication: head for head in ledger.heads(ROLL_BACK)} if days else {}

@@ -28,10 +28,10 @@ _MANY = 3
 
 
 class OlderHold(NamedTuple):
-    """What held a day before something else did, and still does.
+    """An older hold of a day, still in force after a newer one.
 
     Args:
-        hold: a gate's, where a person rolled the day back since; a person's, where a gate refused it since.
+        hold: a gate's, if a person rolled the day back since; a person's, if a gate refused it since.
         since: when it was first held so, UTC.
     """
 
@@ -41,13 +41,13 @@ class OlderHold(NamedTuple):
 
 @dataclass(frozen=True)
 class HeldDay:
-    """A day that is held.
+    """A held day.
 
     Args:
         since: when it was first held so, UTC.
-        shown: what readers see of it; None if nothing.
-        arrivals: in the day's inputs since then, newest first.
-        undelivered: the raw table without a delivery for the day, so that there is nothing to accept yet.
+        shown: what readers see; None if nothing.
+        arrivals: arrivals in its inputs since then, newest first.
+        undelivered: raw table without a delivery for the day, so that nothing can be accepted yet.
         changed: code and configurations that changed since then and affect the day.
         is_stopped: whether an open circuit keeps the table from being published, so that nothing can be accepted.
     """
@@ -64,7 +64,7 @@ class HeldDay:
 
     @property
     def holds(self) -> tuple[Hold, ...]:
-        """Return all that is said of it, the newest first."""
+        """Return all holds of the day, the newest first."""
         return (self.hold, self.older.hold) if self.older else (self.hold,)
 
     @property
@@ -83,7 +83,7 @@ class HeldDay:
 
     @property
     def by_version(self) -> str:
-        """Return which code and configurations may be to blame, to be added to a sentence."""
+        """Return which code and configurations may be the cause, to be added to a sentence."""
         return f"; changed since: {', '.join(self.changed)}" if self.changed else ""
 
     @property
@@ -94,7 +94,7 @@ class HeldDay:
 
     @property
     def sentence(self) -> str:
-        """Return all of it but the arrivals."""
+        """Return the whole sentence without the arrivals."""
         waits = counted(len(self.arrivals), "newer file", "wait")
         more = f"; {waits} until it is lifted" if self.arrivals and any(hold.lasts for hold in self.holds) else ""
         return f"since {_moment(self.since)}: {self.reason}; {self.instead}{more}"
@@ -108,12 +108,12 @@ class HeldDay:
 
     @property
     def is_tied(self) -> bool:
-        """Return whether nothing is wrong with the day itself."""
+        """Return whether the day is held only because of another day."""
         return isinstance(self.hold.refused, TiedTo)
 
 
 def withdrawals(days: Iterable[HeldDay | WarnedDay]) -> tuple[str, ...]:
-    """Return the commands that withdraw new arrivals of some days, each once; a count if there are many."""
+    """Return the commands that withdraw new arrivals of some days, each once; if there are many, their number."""
     lines: dict[str, str] = {}
     for day in days:
         for arrival in day.arrivals:
@@ -123,9 +123,9 @@ def withdrawals(days: Iterable[HeldDay | WarnedDay]) -> tuple[str, ...]:
 
 
 def together(held: Iterable[HeldDay]) -> tuple[tuple[HeldDay, ...], ...]:
-    """Return held days about which there is the same to say, as one: many that a gate holds with the same arrivals new.
+    """Group held days with the same message: many that a gate holds with the same new arrivals.
 
-    Days tied to another day are grouped, too: their own new arrivals are not what holds them. A few stay ungrouped.
+    Days tied to another day are grouped, too: their own new arrivals are not the cause. A few days stay ungrouped.
     """
     groups: dict[tuple[str, ...], list[HeldDay]] = {}
     for day in held:
@@ -137,15 +137,15 @@ def together(held: Iterable[HeldDay]) -> tuple[tuple[HeldDay, ...], ...]:
 
 
 def withdraw_command(path: str, why: str) -> str:
-    """Return the command that takes an arrival out again, ready for a shell."""
+    """Return the command that withdraws an arrival, ready for a shell."""
     return f"platform-assets undo {for_shell(path)} --reason {for_shell(why)}"
 
 
 def held_days(platform: Platform, holds: Iterable[Hold], *, with_arrivals: bool = True) -> tuple[HeldDay, ...]:
-    """Return held days for display, by table and day. Leaves out holds that keep nothing from readers now.
+    """Return held days for display, by table and day. Leaves out holds that no longer affect readers.
 
-    Leaves out tables that no domain declares any more: they are not computed, so nothing is kept back, and a person
-    could not lift the hold. The holds stay in case the table is declared again.
+    Leaves out tables that no domain declares: they are not computed, and a person could not lift the hold. The holds
+    stay in case the table is declared again.
     """
     new = NewSince(platform)
     if holds := tuple(hold for hold in holds if hold.table in platform.catalogue.names):
@@ -170,13 +170,13 @@ def held_days(platform: Platform, holds: Iterable[Hold], *, with_arrivals: bool 
 
 
 def _as_settled(platform: Platform, shown: DayRecord) -> DayRecord:
-    """Return what a day was when it settled or was last accepted: earlier small corrections are to blame, too."""
+    """Return a day's record when it settled or was last accepted: earlier small corrections count, too."""
     history = platform.ledger.history(shown.table, shown.day) if drift_of(shown.figures) else ()
     return next((record for record in history if record.digest and not drift_of(record.figures)), shown)
 
 
 def _undelivered(snapshot: LakeSnapshot, hold: Hold, came: dict[str, set[date]]) -> str | None:
-    """Return the raw table that a held day reads alone, if the day counts as empty because nothing came for it."""
+    """Return the only raw table that a held day reads, if the day counts as empty because nothing was delivered."""
     if hold.gate not in ACCEPTABLE:
         return None
     catalogue = snapshot.platform.catalogue
@@ -208,11 +208,11 @@ def _moment(moment: datetime) -> str:
 
 @dataclass(frozen=True)
 class WarnedDay:
-    """A day that readers see though gates found something.
+    """A day that readers see although gates found something.
 
     Args:
-        since: the publication since which the same gates warn of it.
-        arrivals: in the day's inputs that were new then and still count, newest first.
+        since: publication since which the same gates warn.
+        arrivals: arrivals in its inputs that were new then and still count, newest first.
     """
 
     record: DayRecord

@@ -1,6 +1,6 @@
-"""OpenLineage: what a publication made of a table, as events of one run, and their way to the client.
+"""OpenLineage: events for each table of a publication, and their way to the client.
 
-Where events go is the client's configuration: OPENLINEAGE_URL, or an `openlineage.yml`. It is imported late: the
+The client's configuration says where events go: OPENLINEAGE_URL, or an `openlineage.yml`. It is imported late: the
 package is optional, and takes half a second.
 """
 
@@ -46,7 +46,7 @@ _PASSWORDS = re.compile(r"[^\s@]+@")
 
 @attr.define
 class PlatformPublicationRunFacet(RunFacet):
-    """Say which publication the run was, and by whose decision."""
+    """Facet with the publication of a run, its author and reason."""
 
     publication: str
     release: int
@@ -67,14 +67,14 @@ class PlatformPublicationRunFacet(RunFacet):
 
 @dataclass(frozen=True)
 class Published:
-    """A publication, with what its manifest leaves to others.
+    """A publication, with what its manifest does not have.
 
     Args:
-        versions: of every table, in the release that shows it.
+        versions: versions of all tables in the release that shows it.
         lake: root, a folder or a URL; `landing` likewise.
-        columns: by column of the table, what it is computed from as `<layer>.<table>.<column>`; empty if the code that
-            computed the days is not the code of now.
-        query: of a table in SQL; empty likewise.
+        columns: inputs of each column as `<layer>.<table>.<column>`; empty if the present code did not compute the
+            days.
+        query: query of a table in SQL; empty likewise.
     """
 
     manifest: Manifest
@@ -91,7 +91,7 @@ class Published:
 def run_events(published: Published, table: str) -> tuple[event_v2.RunEvent, event_v2.RunEvent]:
     """Return how a table's days were computed and published: the start of a run, and its end with all facets.
 
-    The same publication gives the same events, so that an event that comes twice changes nothing.
+    The same publication gives the same events, so a repeated event changes nothing.
     """
     manifest, contract = published.manifest, published.catalogue[table]
     change = change_of(manifest, table)
@@ -124,7 +124,7 @@ def _table(published: Published, table: str) -> tuple[str, str]:
 
 
 def _inputs(published: Published, change: TableChange) -> Iterator[event_v2.InputDataset]:
-    """Yield the tables that were read, each at its version, and for a raw table the folder of what it ingested."""
+    """Yield the input tables, each at its version, and for a raw table its landing folder."""
     for read, at in sorted(change.reads.items()):
         version = published.versions.get(read, at) if at == STAGED else at
         facets = {"version": of.dataset_version_dataset.DatasetVersionDatasetFacet(str(version))}
@@ -218,7 +218,7 @@ def _midnight(day: date) -> str:
 
 
 def _tests(contract: Contract, change: TableChange) -> Iterator[of.test_run.TestExecution]:
-    """Yield each gate that judged the days: all passed, or published with a warning, of which the first is shown."""
+    """Yield each gate that judged the days: passed, or published with a warning and the first finding."""
     warned: dict[str, tuple[date, Warned]] = {}
     for day, content in sorted(change.days.items()):
         for one in content.warnings:
@@ -236,8 +236,8 @@ def emit(platform: Platform, publication: str, table: str) -> None:
     """Send the events of a publication and table.
 
     Raises:
-        WebhookError: there are no such events any more, the client has no usable configuration, or its receiver did
-            not take them.
+        WebhookError: the publication no longer exists, the client has no usable configuration, or its receiver did not
+            accept them.
     """
     try:
         events = run_events(_published(platform, publication, table), table)
@@ -290,7 +290,7 @@ def _published(platform: Platform, publication: str, table: str) -> Published:
 
 
 class _Failures(logging.Handler):
-    """Keep what the client logs instead of raising: failures of Kafka, of one of several transports, of a file."""
+    """Collect errors that the client only logs: of Kafka, of one of several transports, of a file."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)

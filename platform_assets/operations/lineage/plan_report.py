@@ -1,4 +1,4 @@
-"""Show plans and the days in them: tables and lines for people, plain values for programs."""
+"""Show plans and their days: tables and lines for people, plain values for programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from platform_assets.words import counted, size
 
 
 def plan_table(plan: Plan) -> Table:
-    """Show the steps of a plan, in their order, with what each takes."""
+    """Show the steps of a plan in order, with the cost of each."""
     rows: list[tuple[str, ...]] = []
     for step in plan.steps:
         abouts = [_about(step.estimate), *[""] * len(step.by_reasons)]
@@ -44,7 +44,7 @@ def _table(title: str, rows: Sequence[Sequence[str]], *more: str) -> Table:
 
 
 def intake_lines(intakes: Iterable[Intake]) -> list[str]:
-    """Return what raw tables take first."""
+    """Return what raw tables ingest first, as lines."""
     lines: list[str] = []
     for intake in intakes:
         if intake.files:
@@ -63,7 +63,7 @@ def intake_lines(intakes: Iterable[Intake]) -> list[str]:
 
 
 def estimate_line(plan: Plan) -> str:
-    """Return what all steps take together."""
+    """Return the cost of all steps."""
     if plan.estimate is None:
         return "how long they take is not known before a day of each of these tables was computed, and not put back"
     return f"about {_about(plan.estimate)}"
@@ -76,7 +76,7 @@ def _about(estimate: Estimate | None) -> str:
 
 
 def step_json(step: PlannedStep, waits: Collection[date] = ()) -> dict[str, Any]:
-    """Return a step for programs: days as ranges that have the same reasons, both ends included."""
+    """Return a step as JSON: days as ranges with the same reasons, both ends included."""
     return {
         "table": step.table,
         "days": len(step.days),
@@ -91,7 +91,7 @@ def step_json(step: PlannedStep, waits: Collection[date] = ()) -> dict[str, Any]
 
 
 def protected_lines(steps: Iterable[PlannedStep]) -> Iterator[str]:
-    """Return days that a person's refresh leaves alone, a line for each table and reason."""
+    """Return days that a person's refresh skips as protected, a line for each table and reason."""
     for step in steps:
         for reasons, days in step.by_reasons.items():
             because = f"stale through {' and '.join(reasons)}"
@@ -99,13 +99,13 @@ def protected_lines(steps: Iterable[PlannedStep]) -> Iterator[str]:
 
 
 def blocked_lines(plan: Plan, only: Selection = EVERYTHING, *, are_there: bool | None = None) -> Iterator[str]:
-    """Return days that are to be recomputed and cannot be: why they are to be, and what keeps them.
+    """Return days that should be recomputed and cannot: the reason for both.
 
-    One line for each cause, with the days that it keeps of every table.
+    One line for each cause, with the affected days of every table.
 
     Args:
-        only: of its tables and days.
-        are_there: only those that are kept by a day that has content, or by one that has none; all by default.
+        only: restriction to tables and days.
+        are_there: only those blocked by a day with content, or without; all by default.
     """
     lines: dict[str, list[str]] = {}
     for table in (table for table in plan.blocked if only.has_table(table)):
@@ -120,10 +120,10 @@ def blocked_lines(plan: Plan, only: Selection = EVERYTHING, *, are_there: bool |
 
 
 def kept_lines(left: Iterable[tuple[str, date, str]], stops: Collection[str] = ()) -> Iterator[str]:
-    """Say what kept days from being published, one line for each reason.
+    """Say why days were not published, one line for each reason.
 
     Args:
-        stops: why circuits are open. All days that one of them stopped are one line.
+        stops: reasons of open circuits. All days that one of them stopped share a line.
     """
     lines: dict[str, dict[str, list[date]]] = {}
     for table, day, why in left:
@@ -138,7 +138,7 @@ def _days_of(table: str, days: Collection[date]) -> str:
 
 
 def cause(state: Blocked) -> str:
-    """Return what keeps a day from being computed."""
+    """Return why a day cannot be computed."""
     if state.hold is not None and state.hold.gate == CIRCUIT:
         return state.hold.reason
     if state.hold is not None:
@@ -149,7 +149,7 @@ def cause(state: Blocked) -> str:
 
 
 def blocked_json(plan: Plan, only: Selection = EVERYTHING) -> list[dict[str, Any]]:
-    """Return the same for programs, day by day."""
+    """Return blocked days as JSON, day by day."""
     return [
         {"table": table, "day": day, "reasons": list(reasons), "reads": state.table}
         | ({"held": state.day} if state.is_there else {"never_loaded": state.day})
@@ -160,7 +160,7 @@ def blocked_json(plan: Plan, only: Selection = EVERYTHING) -> list[dict[str, Any
 
 
 def bereft_lines(plan: Plan, only: Selection = EVERYTHING) -> Iterator[str]:
-    """Return days that nothing brings up to date while what they read is gone, one line for each table."""
+    """Return days whose inputs are gone, so that nothing can update them, one line for each table."""
     for table, lost in plan.bereft.items():
         shown = {day: blocked for day, blocked in lost.items() if only.has_day(day)}
         if shown and only.has_table(table):
@@ -172,7 +172,7 @@ def bereft_lines(plan: Plan, only: Selection = EVERYTHING) -> Iterator[str]:
 
 
 def bereft_json(plan: Plan, only: Selection = EVERYTHING) -> list[dict[str, Any]]:
-    """Return the same for programs, day by day."""
+    """Return such days as JSON, day by day."""
     return [
         {"table": table, "day": day, "reads": blocked.table, "gone": blocked.day}
         for table, lost in plan.bereft.items()
@@ -182,7 +182,7 @@ def bereft_json(plan: Plan, only: Selection = EVERYTHING) -> list[dict[str, Any]
 
 
 def plan_json(plan: Plan) -> dict[str, Any]:
-    """Return a plan for programs."""
+    """Return a plan as JSON."""
     return {
         "intakes": [
             picked(one, "table files bytes", due_days=list(one.due), quiet_days=list(one.quiet)) for one in plan.intakes

@@ -1,4 +1,4 @@
-"""Where a published day comes from, back to the delivered files, and what arrived there since. No JVM."""
+"""Origin of a published day, back to the delivered files, and what arrived there since. No JVM."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ _FILES_OF_DAYS = 62
 
 @dataclass(frozen=True)
 class Origin:
-    """Some days of one table as they were when they were read, and what they come from in turn.
+    """Some days of a table at the version that was read, and their own origins.
 
     Args:
-        window: through which they were read; empty for the day that was asked about.
-        before_calendar: days of that window that lie before the calendar, if a single day read through it.
-        version: of the table that was read; -1 where it had none.
-        days: every day read that was there, with its record then.
-        publications: that made these days, newest first; of compacted ones also that which computed them.
-        arrivals: files whose rows lie in these days of a raw table; None where there are too many days to look.
+        window: window that read them; empty for the requested day.
+        before_calendar: days of that window before the calendar, if a single day was read through it.
+        version: version of the table that was read; -1 without one.
+        days: every existing day that was read, with its record then.
+        publications: publications of these days, newest first; for compacted ones also the one that computed them.
+        arrivals: files whose rows are in these days of a raw table; None if there are too many days to look.
     """
 
     table: str
@@ -66,7 +66,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Difference:
-    """An input day that is no longer as it was read; a digest is None where the day was not there."""
+    """An input day that differs from the version that was read; a digest is None if the day did not exist."""
 
     table: str
     day: date
@@ -76,19 +76,19 @@ class Difference:
 
 @dataclass(frozen=True)
 class Explanation:
-    """All that is known of one day of a table.
+    """Full explanation of one day of a table.
 
     Args:
-        reasons: why it is stale, whether it can be computed or not; none if it is what it would be now.
+        reasons: why it is stale, whether it can be computed or not; none if it is up to date.
         lacking: input days that were never loaded, by table, the first of each.
-        held: what keeps the day as it is, or unpublished, while nothing changes of what it would be made from.
-        then: by what it was computed; None if it never was.
-        now: by what it would be computed; None for a raw table.
-        origin: where it comes from; None if it was never computed.
-        differences: of its inputs, since it read them.
-        changes: of the contract, since it was computed.
-        software: that computed it, as its manifest has it.
-        scope: keys whose rows alone were computed with it, if other rows may come from other software.
+        held: why the day stays unpublished or unchanged while its inputs stay the same.
+        then: code version and configuration that computed it; None if it was never computed.
+        now: those that would compute it now; None for a raw table.
+        origin: its origin; None if it was never computed.
+        differences: changes of its inputs since it read them.
+        changes: changes of the contract since it was computed.
+        software: software that computed it, from its manifest.
+        scope: keys that alone were computed with it, if other rows may come from other software.
     """
 
     table: str
@@ -107,7 +107,7 @@ class Explanation:
 
 
 def explain(platform: Platform, contract: Contract, day: date) -> Explanation:
-    """Return where a day comes from, and what of that is no longer so."""
+    """Return where a day comes from, and what of that has changed."""
     table = contract.name
     snapshot = LakeSnapshot.now(platform)
     tables, states = states_around(snapshot, contract, [day])
@@ -194,7 +194,7 @@ def _origin(
 
 
 def _input(platform: Platform, shown_by: ReleaseIndex, read: Input, readers: Mapping[date, DayRecord]) -> Origin:
-    """Return what some days read of one input. Where they read a day at several versions, its newest counts."""
+    """Return the days of one input that some days read. If a day was read at several versions, the newest counts."""
     wanted: defaultdict[int, set[date]] = defaultdict(set)
     for day, record in readers.items():
         version = record.reads.get(read.table, -1)
@@ -220,7 +220,7 @@ def _input(platform: Platform, shown_by: ReleaseIndex, read: Input, readers: Map
 def _arrivals(
     platform: Platform, shown_by: ReleaseIndex, contract: Contract, version: int, days: Collection[date]
 ) -> tuple[ArrivalRecord, ...] | None:
-    """Return the files whose rows lie in some days of a raw table, from the column that says so."""
+    """Return the files whose rows are in some days of a raw table, from its arrival column."""
     if len(days) > _FILES_OF_DAYS:
         return None
     names = arrivals_named(platform.lake.table_path(contract.name), version, days)
@@ -236,7 +236,7 @@ def _arrivals(
 
 
 def arrivals_in(files: Iterable[Location]) -> set[str]:
-    """Return paths of the arrivals whose rows lie in some files of a raw table, from the column that says so."""
+    """Return paths of the arrivals whose rows are in some files of a raw table, from its arrival column."""
     names: set[str] = set()
     for file in files:
         with opened(file, once=["_arrival"]) as parquet:
@@ -246,7 +246,7 @@ def arrivals_in(files: Iterable[Location]) -> set[str]:
 
 
 def arrivals_named(path: Location, version: int, days: Collection[date]) -> set[str] | None:
-    """Return the arrivals that rows of some days name as theirs; None if a file is not there any more."""
+    """Return the arrivals named by rows of some days; None if a file no longer exists."""
     live = live_files(path, version) if version >= 0 else {}
     files = [path / file.path for day in days for file in live.get(day, ())]
     return arrivals_in(files) if all(file.exists() for file in files) else None
@@ -268,13 +268,13 @@ def _replaced(platform: Platform, origin: Origin) -> Iterator[Problem]:
 
 
 class Changes(NamedTuple):
-    """How what a day would be made from differs from what it was made from.
+    """Changes between the inputs of a day then and now.
 
     Args:
-        arrivals: that are new and count, newest first.
-        withdrawals: since then, of arrivals whose rows lie there.
-        of_older: whether any of these is of an arrival that the day was made from.
-        versions: that are others now, as `the code of gold.tills`: of the table, and of what it is made from.
+        arrivals: new arrivals that count, newest first.
+        withdrawals: withdrawals of arrivals among its rows since then.
+        of_older: whether any of these concerns an arrival that the day was computed from.
+        versions: changed code and configurations, as `the code of gold.tills`: of the table and its inputs.
     """
 
     arrivals: tuple[ArrivalRecord, ...] = ()
@@ -284,7 +284,7 @@ class Changes(NamedTuple):
 
 
 class NewSince:
-    """What days would be made from now, against what they were made from."""
+    """Compare the present inputs of days with those they were computed from."""
 
     def __init__(self, platform: Platform) -> None:
         self.snapshot = LakeSnapshot.now(platform)
@@ -304,10 +304,10 @@ class NewSince:
         return self._platform.ledger.indexed()
 
     def changes(self, table: str, day: date, record: DayRecord | None) -> Changes:
-        """Return how what a day would be made from differs.
+        """Return the changes of a day's inputs.
 
         Args:
-            record: from when it was made like this; None for all that came for the day.
+            record: record with the inputs then; None for everything that arrived for the day.
         """
         contract = self._platform.catalogue[table]
         now = self._platform.version(table) if contract.inputs else None
@@ -330,15 +330,15 @@ class NewSince:
         )
 
     def released(self, publication: str) -> int:
-        """Return the release that made a publication visible; -1 if none did."""
+        """Return the release that showed a publication; -1 if none did."""
         return self._released.get(publication, -1)
 
     def _behind(
         self, contract: Contract, day: date, record: DayRecord | None, by: Version | None, seen: set[tuple[str, date]]
     ) -> Iterator[RawDay | str]:
-        """Yield the raw days behind a day that are not as they were read; of a new day, those of the same day.
+        """Yield changed raw days behind a day; for a new day, those of the same day.
 
-        Between them come code and configurations that made it and are others now, `by` being what makes it.
+        Also collect changed code and configurations on the way, `by` being those of the record.
         """
         if record and by:
             others = zip(("code", "configuration"), record.made_by.differs(by), strict=True)

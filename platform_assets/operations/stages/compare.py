@@ -1,4 +1,4 @@
-"""What a stage would change: keys, sums and values of columns of staged days against their release. No JVM."""
+"""Differences between a stage and its release: keys, sums and column values of staged days. No JVM."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _AFTER = " after"
 
 @dataclass(frozen=True)
 class StagedDay:
-    """A staged day beside the same day of the release; every pair is before and after.
+    """A staged day and the same day of the release; every pair is before and after.
 
     Args:
-        keys: number of different natural keys; None for tables without a contract, as quarantines are.
-        added: keys that are only in the stage; rows of tables without a key, as the next two.
-        removed: keys that are only in the release.
-        sums: of the amounts of its contract, and of what else was asked for.
-        nulls: of columns that were asked for.
-        shifts: of these, how far the distribution of values is from what it was, from 0 to 100.
+        keys: number of distinct natural keys; None for tables without a contract, such as quarantines.
+        added: keys only in the stage; rows if the table has no key, as in the next two.
+        removed: keys only in the release.
+        sums: sums of the contract's amounts, and of other requested columns.
+        nulls: nulls of requested columns.
+        shifts: distance between the distributions of these before and after, from 0 to 100.
     """
 
     table: str
@@ -64,7 +64,7 @@ class StagedDay:
 
     @property
     def moved(self) -> dict[str, tuple[Number, Number]]:
-        """Return the sums that differ; those of floating point by more than the order of the rows accounts for."""
+        """Return the sums that differ; those of floating point only if the order of rows does not explain it."""
         return {name: (before, after) for name, (before, after) in self.sums.items() if not _is_close(before, after)}
 
 
@@ -80,7 +80,7 @@ def compare(
 
     Args:
         sums: columns to sum besides the amounts of the contracts, by table.
-        columns: whose nulls and distribution to compare, by table.
+        columns: columns whose nulls and distribution to compare, by table.
     """
     snapshot = stage_basis(platform, stage)
     contracts = {contract.name: contract for contract in platform.catalogue}
@@ -110,7 +110,7 @@ def compared(
     sides: tuple[Sequence[DataFile], Sequence[DataFile]],
     columns: Collection[str] = (),
 ) -> StagedDay:
-    """Return a day as it is in some files beside the same day in others."""
+    """Return the comparison of a day in some files with the same day in others."""
     before, after = (_frame(lake, table, {day: files}) for files in sides)
     every = key or _shared(before, after)
     found = _differing(every, _shared(before, after), before, after)
@@ -131,7 +131,7 @@ def compared(
 
 
 def _frame(lake: Lake, table: str, files: Files, only: Sequence[str] | None = None) -> pl.DataFrame:
-    """Return the rows of some days, all or some of their columns; not even these where there is no file."""
+    """Return the rows of some days, all or some of their columns; no columns without files."""
     import polars as pl
 
     there = {day: of_day for day, of_day in files.items() if of_day}
@@ -147,7 +147,7 @@ def _frame(lake: Lake, table: str, files: Files, only: Sequence[str] | None = No
 def _of_one_type(
     before: pl.DataFrame, after: pl.DataFrame, columns: Sequence[str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return columns of both sides, each of a type that has the values of both: a contract may have got another one."""
+    """Return columns of both sides in a common type that holds the values of both: a contract may have changed."""
     import polars as pl
 
     before, after = before.select(columns), after.select(columns)
@@ -158,7 +158,7 @@ def _of_one_type(
 
 
 def _shared(before: pl.DataFrame, after: pl.DataFrame) -> list[str]:
-    """Return common columns without the platform's own ones. They identify rows of a table without a key."""
+    """Return common columns without the platform's own. They identify rows of a table without a key."""
     sides = [side for side in (before, after) if side.columns]
     return [n for n in sides[0].columns if not n.startswith("_") and n in sides[-1].columns] if sides else []
 
@@ -168,7 +168,7 @@ def _different(rows: pl.DataFrame, key: Sequence[str]) -> int:
 
 
 def _nulls(rows: pl.DataFrame, name: str) -> int:
-    """Count the nulls of a column; one that a side does not have yet is null in all of its rows."""
+    """Count the nulls of a column; a column that a side lacks is null in all of its rows."""
     return rows[name].null_count() if name in rows.columns else rows.height
 
 
@@ -182,9 +182,9 @@ def _sums(rows: pl.DataFrame, names: Collection[str]) -> dict[str, Number]:
 
 
 def _shift(before: pl.DataFrame, after: pl.DataFrame, name: str) -> float:
-    """Return the greatest difference between shares of values up to one and the same, in percent (Kolmogorov-Smirnov).
+    """Return the greatest difference between the cumulative shares of values, in percent (Kolmogorov-Smirnov).
 
-    Nulls are no values. Where one side has none at all, everything is different.
+    Nulls do not count. If one side has no values, everything differs.
     """
     import polars as pl
 
@@ -208,11 +208,11 @@ def _is_close(number: Number, other: Number) -> bool:
 
 @dataclass(frozen=True)
 class Spread:
-    """How the values of a column spread over all days of one side.
+    """Distribution of a column's values over all days of one side.
 
     Args:
-        lowest: value; None without values, or for a sensitive column.
-        quantiles: of numbers, at `QUANTILES`.
+        lowest: smallest value; None without values, or for a sensitive column.
+        quantiles: quantiles of numbers, at `QUANTILES`.
     """
 
     rows: int
@@ -229,7 +229,7 @@ class ColumnBeside:
     """A column on both sides.
 
     Args:
-        before: None where that side has no row, or not the column.
+        before: None if that side has no row or not the column.
     """
 
     name: str
@@ -243,9 +243,9 @@ class Example:
     """A key that differs.
 
     Args:
-        key: as a person reads it, sensitive values masked.
-        how: it differs: `added`, `removed` or `changed`.
-        values: the columns that differ, before and after, sensitive values masked.
+        key: key for people, sensitive values masked.
+        how: kind of difference: `added`, `removed` or `changed`.
+        values: differing columns, before and after, sensitive values masked.
     """
 
     day: date
@@ -257,11 +257,11 @@ class Example:
 def columns_beside(
     lake: Lake, contract: Contract, sides: tuple[Files, Files], masking: Masking, most: int
 ) -> tuple[tuple[ColumnBeside, ...], tuple[Example, ...]]:
-    """Lay two versions of the same days beside each other; one day, or one column, is in memory at a time.
+    """Compare two versions of the same days; one day, or one column, is in memory at a time.
 
     Args:
         sides: files of the days, before and after; a day of only one side has only additions or removals.
-        most: examples of each way to differ.
+        most: examples of each kind of difference.
     """
     changed: Counter[str] = Counter()
     examples: list[Example] = []
@@ -315,7 +315,7 @@ def table_beside(platform: Platform, contract: Contract, sides: tuple[Files, Fil
 def _differing(
     key: Sequence[str], shared: Sequence[str], before: pl.DataFrame, after: pl.DataFrame
 ) -> dict[str, pl.DataFrame]:
-    """Return rows of keys that differ, by how they do; changed ones with the values of both sides."""
+    """Return rows of differing keys by kind of difference; changed ones with the values of both sides."""
     import polars as pl
 
     if not before.columns or not after.columns:
@@ -337,7 +337,7 @@ def _unequal(name: str) -> pl.Expr:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Return whether values are equal, also two that are no number."""
+    """Return whether values are equal, also two NaN."""
     return bool(one == other or (one != one and other != other))
 
 

@@ -1,4 +1,4 @@
-"""Work on a stage that was opened by name: compute days into it, publish it, drop it."""
+"""Work on a named stage: compute days into it, publish it, drop it."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ Look = Callable[[OpenStage, Mapping[str, Mapping[date, str]]], None]
 
 @dataclass(frozen=True)
 class StagePublished:
-    """What became of a stage.
+    """Result of publishing a stage.
 
     Args:
-        release: the new release; None where no day came out good.
-        again: days among these, by table, that were computed again because others had published them, or what they
-            read, since they were staged.
-        not_published: days of these that failed when they were computed again, with the reason, by table.
+        release: the new release; None if no day was good.
+        again: days among these, by table, that were computed again because others had published them or their inputs
+            since they were staged.
+        not_published: days among these that failed when they were computed again, with the reason, by table.
     """
 
     release: int | None
@@ -83,20 +83,19 @@ def refresh_stage(
     *,
     is_plans: bool = False,
 ) -> RefreshResult:
-    """Compute the days that are stale on what a stage shows into it; open it over the current release if need be.
+    """Compute into a stage the days that are stale over its content; open it over the current release if needed.
 
-    Nothing that was delivered is taken: raw tables belong to everybody. Killed at any moment, what it had computed is
-    there for the next call.
+    Nothing is ingested: raw tables belong to everyone. If it is killed, the next call finds what it had computed.
 
     Args:
-        plan: of the request, as a person has seen it; made again if the stage has changed since.
+        plan: plan of the request, as a person has seen it; made again if the stage has changed since.
         looked_at: days whose settled figures a person has accepted.
         is_plans: whether it is published when it is done, so that circuits stop and count it.
 
     Raises:
-        StageError: nothing was ever published, so that there is nothing to lie over.
+        StageError: nothing was ever published, so there is no release to build on.
         ContractError: a table on disk has other columns than its contract; nothing was done.
-        ScopeError: only some keys are asked for, and the rest of a day cannot be carried over.
+        ScopeError: only some keys are requested, and the other rows of a day cannot be copied.
     """
     platform.sync()
     refuse_what_tables_cannot_take(LakeSnapshot.now(platform), request)
@@ -129,20 +128,20 @@ def publish_stage(
     look: Look | None = None,
     protected_too: Collection[date] = (),
 ) -> StagePublished:
-    """Show all days of a stage at once, and close it.
+    """Publish all days of a stage at once, and close it.
 
     Days published by others since, and days whose inputs changed, are computed again first; only that starts the
     session. If killed at any moment, or refused by `look`, the stage is unchanged.
 
     Args:
-        look: called with what is going to be published if it differs from what was staged.
-        protected_too: protected days that are published all the same, as a plan file says why.
+        look: called with the days to publish if they differ from the staged ones.
+        protected_too: protected days that are published although protected, as a plan file explains.
 
     Raises:
-        StageError: it holds nothing, or days that other code made, or of a table that no domain declares.
+        StageError: it holds nothing, or days of other code, or of a table that no domain declares.
         ProtectedDaysError: days were protected since they were staged.
         OvertakenError: others kept publishing.
-        ScopeError: days whose rest was carried over would be others now.
+        ScopeError: days whose other rows were copied would be different now.
     """
     platform.sync()
     with open_stage_lock(platform.lake, checked_stage(name)):
@@ -171,7 +170,7 @@ def publish_stage(
 
 
 def drop_stage(platform: Platform, name: str) -> OpenStage | None:
-    """Close a stage and delete what lies in it.
+    """Close a stage and delete its files.
 
     Returns:
         What it was; None where that could not be read: `maintenance` then finds the rows it leaves.
@@ -188,10 +187,10 @@ def drop_stage(platform: Platform, name: str) -> OpenStage | None:
 
 
 def narrow_stage(platform: Platform, name: str, wanted: Mapping[str, Collection[date]]) -> None:
-    """Remove days from a stage that are not wanted any more. Days that read them are computed again later.
+    """Remove unwanted days from a stage. Days that read them are computed again later.
 
     Args:
-        wanted: days that stay, by table; those of its quarantined rows stay with them.
+        wanted: days that stay, by table; their quarantined rows stay with them.
     """
     with open_stage_lock(platform.lake, checked_stage(name)):
         before = read_stage(platform.lake, name)
@@ -225,10 +224,10 @@ def _new(platform: Platform, author: Author, name: str) -> OpenStage:
 
 
 def _keep(platform: Platform, before: OpenStage) -> Callable[[Stage, str], None]:
-    """Return what writes down what lies in a stage that was opened as it was before."""
+    """Return the function that writes the state of an opened stage."""
 
     def keep(stage: Stage, publishing: str) -> None:
-        """Replace the stage's document; with the publication's name while one is being made of it, else empty."""
+        """Replace the stage's document, with the name of its publication while there is one."""
         write_stage(platform.lake, _now(platform, before, stage, publishing))
 
     return keep
@@ -264,7 +263,7 @@ def _now(platform: Platform, before: OpenStage, stage: Stage, publishing: str) -
 
 
 def _found(platform: Platform, name: str) -> OpenStage | None:
-    """Return a stage that can go on; None if there is none, or it is over."""
+    """Return a stage that can continue; None if there is none, or it is over."""
     if name not in stage_names(platform.lake):
         return None
     stage = read_stage(platform.lake, name)
@@ -276,7 +275,7 @@ def _found(platform: Platform, name: str) -> OpenStage | None:
 
 
 def _shown_as(platform: Platform, stage: OpenStage) -> int | None:
-    """Return the release of a stage whose publisher died before closing it; None for one that was not published."""
+    """Return the release of a stage whose publisher died before closing it; None for an unpublished one."""
     if not stage.published_as:
         return None
     platform.settle()  # else the next publisher would finish what a dead process began, and publish it once more
@@ -285,7 +284,7 @@ def _shown_as(platform: Platform, stage: OpenStage) -> int | None:
 
 
 def _settle_within(stage: Stage, spark: SparkOnDemand, progress: OnProgress) -> None:
-    """Compute staged days again that read other staged days as they were before these were computed once more."""
+    """Compute staged days again that read an older version of other staged days."""
     catalogue, names = stage.platform.catalogue, stage.platform.catalogue.names
     asked = {name for name in names if catalogue[name].inputs and name in stage.staged.tables}
     known = {*asked, *(read.table for name in asked for read in catalogue[name].inputs)}

@@ -1,7 +1,7 @@
-"""Stages that people opened by name: what lies in each, on disk, so that another process can go on with it.
+"""Named stages on disk, so that another process can continue one.
 
-The staged rows lie in folders of the tables, as those of every publication do; `<lake>/_stages/<name>.json` says which
-days they are. It is replaced whole after every batch of days, so a killed process loses one batch at most.
+Staged rows are in folders of the tables, like those of every publication; `<lake>/_stages/<name>.json` says which days
+they are. It is replaced whole after every batch of days, so a killed process loses one batch at most.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def all_stages(lake: Lake) -> tuple[tuple[OpenStage, ...], dict[str, DamagedStag
 
 
 def read_stage(lake: Lake, name: str) -> OpenStage:
-    """Return what lies in a stage."""
+    """Return the content of a stage."""
     try:
         if (content := _file(lake, name).read()) is None:
             raise unknown_stage(lake, name)
@@ -74,7 +74,7 @@ def read_stage(lake: Lake, name: str) -> OpenStage:
 
 
 def write_stage(lake: Lake, stage: OpenStage) -> None:
-    """Keep what lies in a stage, whole or not at all."""
+    """Write the state of a stage atomically."""
     _file(lake, stage.name).replace(stage.model_dump_json().encode())
 
 
@@ -109,14 +109,14 @@ def _file(lake: Lake, name: str) -> Location:
 
 
 def opened_stage(platform: Platform, name: str) -> OpenStage:
-    """Return a stage that can be looked at: whole, and of this lake."""
+    """Return a stage that can be read: undamaged, and of this lake."""
     stage = read_stage(platform.lake, name)
     refuse_damaged(platform, stage)
     return stage
 
 
 def refuse_damaged(platform: Platform, stage: OpenStage) -> None:
-    """Refuse a stage that is not whole, or not of this lake."""
+    """Refuse a stage that is damaged, or of another lake."""
     name = stage.name
     if publication_of(platform.lake, stage.release) != stage.publication:
         raise StageError(
@@ -149,7 +149,7 @@ def stage_basis(platform: Platform, stage: OpenStage) -> LakeSnapshot:
 
 
 def of_other_code(platform: Platform, stage: OpenStage) -> dict[str, tuple[date, ...]]:
-    """Return the staged days that today's code or configuration would make differently, and those made from them.
+    """Return staged days that today's code or configuration would compute differently, and days computed from them.
 
     By table, inputs first.
     """
@@ -159,7 +159,7 @@ def of_other_code(platform: Platform, stage: OpenStage) -> dict[str, tuple[date,
 
 
 def without_other_code(platform: Platform, stage: OpenStage) -> OpenStage:
-    """Return the stage as it can be gone on with: without the days of `of_other_code`, and what gates said of them."""
+    """Return the stage without the days of `of_other_code` and their gate findings, to continue with."""
     other = of_other_code(platform, stage)
     gone = {name for table in other for name in with_quarantine(table)}
     return stage.model_copy(
@@ -171,7 +171,7 @@ def without_other_code(platform: Platform, stage: OpenStage) -> OpenStage:
 
 
 def refuse_undeclared(platform: Platform, stage: OpenStage) -> None:
-    """Refuse to show readers a table that was dropped since its days were staged: what it promises is unknown."""
+    """Refuse to publish a table that was dropped since its days were staged: its contract is unknown."""
     names = platform.catalogue.names
     declared = {*names, *map(quarantine_table, names)}
     for table, days in stage.staged.days.items():
@@ -186,9 +186,9 @@ def refuse_undeclared(platform: Platform, stage: OpenStage) -> None:
 
 
 def refuse_protected_since(platform: Platform, stage: OpenStage, protected_too: Collection[date]) -> None:
-    """Refuse days that were protected since they were staged, unless data of theirs asked for them.
+    """Refuse days that were protected since they were staged, unless their data changed.
 
-    One that came out as readers have it shows them nothing new.
+    A day that equals the published one shows readers nothing new.
     """
     reasons = {
         table: {day: stage.reasons.get(table, {}).get(day, ()) for day in days if day not in protected_too}
@@ -212,7 +212,7 @@ def refuse_protected_since(platform: Platform, stage: OpenStage, protected_too: 
 
 
 def refuse_other_code(platform: Platform, stage: OpenStage) -> None:
-    """Refuse days of a stage that other code made: what was proved of them was proved of that code."""
+    """Refuse staged days of other code: the proof belongs to that code."""
     if other := of_other_code(platform, stage):
         table = next(iter(other))
         raise StageError(

@@ -1,4 +1,4 @@
-"""Read tests of tables from files: rows that are delivered, and rows that are expected, each with its line."""
+"""Read tests of tables from files: delivered rows and expected rows, each with its line."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _FORMS = "Write a list of rows, as - {item: tea, amount: 2.50}, or a text with a
 
 
 class TableTestError(PlatformError):
-    """A file of tests says what cannot be."""
+    """A file of tests has a mistake."""
 
 
 class Row(NamedTuple):
-    """A row of a test: texts by column, None for null, and where it is written."""
+    """A row of a test: texts by column, None for null, and its place in the file."""
 
     values: Mapping[str, str | None]
     place: str
@@ -46,9 +46,9 @@ class TableTest:
     """A test of a table.
 
     Args:
-        expect: rows of each day that is compared.
+        expect: rows of each compared day.
         quarantined: rows of the table's quarantine, by day; None if they are not compared.
-        held: what keeps a day from being published, by day; empty where any check may.
+        held: check that must hold a day, by day; empty for any check.
     """
 
     table: str
@@ -67,7 +67,7 @@ class TableTest:
 
     @property
     def days(self) -> frozenset[date]:
-        """Return the days of the table that are compared."""
+        """Return the compared days of the table."""
         return frozenset({*self.expect, *self.held, *(self.quarantined or ())})
 
 
@@ -81,7 +81,7 @@ def tests_in(file: Path, catalogue: Catalogue) -> list[TableTest]:
     """Return the tests in a file.
 
     Raises:
-        TableTestError: something in it cannot be; the message names file and line.
+        TableTestError: a mistake; the message names file and line.
     """
     table = file.name.removesuffix(ENDING)
     if table not in catalogue.names:
@@ -120,7 +120,7 @@ def _test(
 
 
 def _given(node: Node, file: Path, catalogue: Catalogue) -> Given:
-    """Return what is delivered; a name stands for the mapping in another file."""
+    """Return the deliveries of a test; a name stands for the mapping in another file."""
     if isinstance(node, ScalarNode):
         file = _beside(node, file)
         node = _root(file)

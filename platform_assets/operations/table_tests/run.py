@@ -44,10 +44,10 @@ _FEW_ROWS = {
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What became of what a test gives: rows of tables and quarantines, held days, what was refused or failed.
+    """Result of a test's deliveries: rows of tables and quarantines, held days, refusals and failures.
 
     Args:
-        blocked: why days were not computed, as where an input is held.
+        blocked: why days were not computed, such as a held input.
     """
 
     rows: Mapping[str, Sequence[Mapping[str, Any]]]
@@ -58,7 +58,7 @@ class _Outcome:
 
 @dataclass
 class TableTests:
-    """Tests that share a session; those that give the same are computed together."""
+    """Run tests that share a session; tests with equal deliveries are computed together."""
 
     settings: Settings
     spark: SparkOnDemand
@@ -68,10 +68,10 @@ class TableTests:
     _outcomes: dict[str, _Outcome] = field(default_factory=dict)
 
     def differences(self, test: TableTest) -> list[str]:
-        """Run a test and return how its table differs from what is expected, a line each; none if it does not.
+        """Run a test and return the differences from the expected rows, a line each.
 
         Raises:
-            TableTestError: a value is none of its column.
+            TableTestError: a value does not fit its column.
         """
         key = repr(test.given)
         if key not in self._outcomes:
@@ -118,7 +118,7 @@ class TableTests:
 
 
 def with_deliveries(catalogue: Catalogue) -> Catalogue:
-    """Return the tables with files in place of sources that are read: a test asks no database."""
+    """Return the tables with landing files instead of sources: a test reads no database."""
     if not any(isinstance(contract.source, Source) for contract in catalogue):
         return catalogue
     names = [each.name for each in fields(LandingFiles)]
@@ -135,7 +135,7 @@ def with_deliveries(catalogue: Catalogue) -> Catalogue:
 
 
 def days_given(given: Given, catalogue: Catalogue) -> set[date]:
-    """Return the days of arrivals, and those of events where they are written in ISO 8601."""
+    """Return the days of arrivals, and those of events written in ISO 8601."""
     days: set[date] = set()
     for table, deliveries in given.items():
         days |= deliveries.keys()
@@ -153,7 +153,7 @@ def _day_of(text: str, contract: Contract) -> date:
 
 
 def as_delivered(contract: Contract, rows: Rows) -> str:
-    """Return rows as JSON lines, or in the document, and at the places, where files of their source have them."""
+    """Return rows as JSON lines, or in the document and paths that files of their source use."""
     assert contract.source is not None
     texts = [json.dumps(_placed(contract, row.values)) for row in rows]
     if not contract.source.records:
@@ -179,7 +179,7 @@ def _placed(contract: Contract, values: Mapping[str, str | None]) -> Any:
 
 
 def _with_lists(value: Any) -> Any:
-    """Return what has numbers for names as lists."""
+    """Return mappings with numbers for names as lists."""
     if not isinstance(value, dict):
         return value
     inside = {step: _with_lists(each) for step, each in value.items()}
@@ -188,7 +188,7 @@ def _with_lists(value: Any) -> Any:
 
 
 def _deliver(settings: Settings, given: Given, catalogue: Catalogue) -> None:
-    """Land what is given; on other days nothing came: an empty file, or a snapshot as before."""
+    """Land the deliveries; other days get an empty file, or the snapshot before."""
     for contract in catalogue:
         if not (source := contract.source):
             continue
@@ -262,7 +262,7 @@ def _differences(test: TableTest, outcome: _Outcome, catalogue: Catalogue) -> It
 def _compared(
     file: Path, where: str, rows: Rows, found: Sequence[Mapping[str, Any]], types: Mapping[str, str], key: Sequence[str]
 ) -> Iterator[str]:
-    """Yield how rows of a day differ: by column where the key says which belong together, else whole rows."""
+    """Yield differences between rows of a day: by column if the key matches rows, else whole rows."""
     columns = list(dict.fromkeys(name for row in rows for name in row.values)) or [
         name for name in types if name != DAY
     ]
@@ -296,7 +296,7 @@ def _typed(file: Path, row: Row, name: str, type_: str) -> Any:
 
 
 def _value(text: str | None, type_: str) -> Any:
-    """Return a value as Python has it; raises ValueError for text that is none of the type."""
+    """Return a value as Python has it; raises ValueError for text that is not of the type."""
     if text is None:
         return None
     match type_:

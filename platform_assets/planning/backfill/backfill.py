@@ -1,9 +1,9 @@
-"""A backfill: the very object that is explained, approved and applied; what it costs, who approves it, and who has.
+"""A backfill: the object that is explained, approved and applied; its cost and approvals.
 
-A job of one day takes nearly as long as one of thirty, so the start, each step of the rollout and each job cost
-something besides the days. Their cost is assumed for a machine of two cores, a job no more than the shortest seen, and
-a day of a table takes the median of its days. Both are then corrected by the median of what
-backfills of before took, and how far these lie from one another says how far off the next may be.
+A job of one day takes nearly as long as one of thirty, so the start, each step of the rollout and each job have a cost
+besides the days. These costs are assumed for a machine of two cores; a job costs no more than the shortest seen, a day
+the median of its table's days. Both are corrected by the median ratio of earlier backfills, whose spread gives the
+range of the next one.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ _REACHED: frozenset[Reason] = frozenset({"upstream content", "reference data"})
 
 @dataclass(frozen=True)
 class PastRun:
-    """A backfill that was published.
+    """A published backfill.
 
     Args:
-        seconds: of computing, from the start of Spark on.
-        starts: in how many sittings, so that Spark started as often.
-        steps: of the rollout that computed days.
-        jobs: of all tables in all steps.
+        seconds: computing seconds, from the start of Spark.
+        starts: number of sittings, so starts of Spark.
+        steps: steps of the rollout that computed days.
+        jobs: jobs of all tables in all steps.
     """
 
     seconds: float
@@ -69,14 +69,14 @@ class PastRun:
 
 @dataclass(frozen=True)
 class Experience:
-    """What a backfill's parts take.
+    """Cost of a backfill's parts.
 
     Args:
         start_s: seconds once: Spark starts, and compiles what the first job executes.
         step_s: for each step of the rollout.
         job_s: for each table in each step of the rollout.
         day_s: for each day, by table; only tables with a timed day.
-        ratios: actual over estimated time of each backfill that this rests on.
+        ratios: actual divided by estimated time of each earlier backfill.
     """
 
     start_s: float = _START_S
@@ -87,15 +87,15 @@ class Experience:
 
     @property
     def runs(self) -> int:
-        """Return how many backfills it rests on; 0 where start, steps and jobs are assumed."""
+        """Return the number of earlier backfills; 0 if start, steps and jobs are assumed."""
         return len(self.ratios)
 
     def of_days(self, table: str, days: int, jobs: int) -> float:
-        """Return seconds of a table's days in so many jobs."""
+        """Return the seconds of a table's days in so many jobs."""
         return jobs * self.job_s + days * self.day_s[table]
 
     def between(self, low_s: float, high_s: float) -> tuple[float, float] | None:
-        """Return the ends between which, in four of five cases, something lies that is estimated between others.
+        """Return the range around an estimate that holds in four of five cases.
 
         None if there are too few backfills.
         """
@@ -110,11 +110,11 @@ class Experience:
 
 
 def experience(runs: Iterable[PastRun], timings: Iterable[Timing], tables: Collection[str]) -> Experience:
-    """Return what the parts of a backfill of some tables take, by what was taken before.
+    """Return the cost of parts of a backfill of some tables, from earlier backfills.
 
     Args:
         runs: earlier backfills; those with days of unknown tables are ignored.
-        tables: to estimate; others count only as part of these backfills.
+        tables: tables to estimate; others count only as part of these backfills.
     """
     usable = [run for run in runs if run.starts > 0 and run.seconds > 0 and run.jobs]
     by_table: defaultdict[str, list[Timing]] = defaultdict(list)
@@ -145,7 +145,7 @@ def experience(runs: Iterable[PastRun], timings: Iterable[Timing], tables: Colle
 
 
 def _day_seconds(timings: Sequence[Timing], job_s: float) -> float:
-    """Return the seconds of the median day, by jobs of at least half as many days as the largest."""
+    """Return the seconds of a median day, from jobs of at least half as many days as the largest."""
     most = max(one.days for one in timings)
     large = [one for one in timings if 2 * one.days >= most]
     days = (max(one.seconds - job_s, _LEAST_OF_DAYS * one.seconds) / one.days for one in large)
@@ -158,12 +158,9 @@ class Price:
 
     Args:
         bytes: written.
-        seconds: from the start of Spark until all is staged, if every day that is reached is computed.
-        between: fewest and most seconds, in four of five cases by past backfills; the fewest if no day is computed
-            that is only reached. None without enough past backfills.
-            experience: what the start, each step, each job and each day take.
-            money: cost at the price of the plan file; None without a price.
-            unknown: tables without a timed day; the estimate leaves them out.
+        seconds: from the start of Spark until everything is staged, if every reached day is computed.
+        between: fewest and most seconds, in four of five cases by past backfills; the fewest if no merely reached day
+            is computed. None without enough past backfills.
     """
 
     rows: int
@@ -182,12 +179,12 @@ def timed(
     experience: Experience,
     marks: Mapping[str, Mapping[date, DayMark]],
 ) -> tuple[PlannedStep, ...]:
-    """Return the same steps, each with the seconds that its days take in the jobs of a rollout.
+    """Return the steps, each with the seconds of its days in the jobs of a rollout.
 
     Args:
-        rollout: the same days in their order: each table of each step is a job.
-        experience: what the parts took; where it does not know a table, nothing is estimated.
-        marks: of the days of each table: those that a rollback put back took no time, and are as large as they were.
+        rollout: the same days in rollout order: each table of each step is a job.
+        experience: cost of parts; tables that it lacks are not estimated.
+        marks: marks of each table's days; days that a rollback restored took no time, and have their earlier size.
     """
     jobs = Counter(table for step in rollout for table in step.days)
 
@@ -239,12 +236,12 @@ _HASH_DIGITS = 32
 
 @dataclass(frozen=True)
 class Obstacle:
-    """Something that was found before any work.
+    """An obstacle found before any work.
 
     Args:
-        what: is in the way, as a sentence.
-        blocks: whether the backfill cannot begin with it.
-        field: of the plan file that it is about, as a place; empty where it is about none.
+        what: the obstacle, as a sentence.
+        blocks: whether it prevents the start.
+        field: its field of the plan file, as a place; empty without one.
     """
 
     what: str
@@ -260,10 +257,10 @@ class Obstacle:
 
 @dataclass(frozen=True)
 class Narrowed:
-    """How much of a table's days is computed where only rows of some keys are.
+    """Share of a table's days that is computed for some keys only.
 
     Args:
-        absent: values that no row on them has, as column and value, each with the nearest that there are.
+        absent: values that occur in no row, as column and value, each with the nearest existing ones.
     """
 
     table: str
@@ -274,17 +271,17 @@ class Narrowed:
 
     @property
     def percent(self) -> float:
-        """Return the percentage of the rows that is computed; all others are carried over."""
+        """Return the percentage of rows that is computed; all others are copied."""
         return 100 * self.rows / self.of if self.of else 0.0
 
 
 @dataclass(frozen=True)
 class Consent:
-    """Whether a backfill needs approval.
+    """Approvals that a backfill needs and has.
 
     Args:
         needed: how many different people; 0 for none.
-        given: who approved this very hash; the owner does not count.
+        given: who approved exactly this hash; the owner does not count.
     """
 
     needed: int = 0
@@ -299,19 +296,19 @@ class Consent:
 
 @dataclass(frozen=True)
 class Backfill:
-    """What a plan file comes to on the platform as it is.
+    """A plan file explained on the present platform.
 
     Args:
-        days: that it names, found, in the order of the rollout.
-        steps: the same days, in the order of the rollout.
-        up_to_date: days that were asked for and need nothing, by table.
+        days: days that it names, in rollout order.
+        steps: the same days, by step of the rollout.
+        up_to_date: requested days that need nothing, by table.
         versions: of code and configuration of the tables that are computed.
-        gates: what their contracts hold them against, as `gates_of` writes it, by table.
-        obstacles: found before any work, those that block first.
-        protected: days among these that are protected, each with the reason of that, by table.
-        put_back: days among these that a person put back, and that are made again, each with the reason, by table.
-        narrowed: how much of each table is computed, where only rows of some keys are.
-        exposed: tables outside the plan that read its tables: they will be stale afterwards.
+        gates: checks of their contracts, as `gates_of` writes them, by table.
+        obstacles: obstacles found before any work, blocking ones first.
+        protected: protected days among these, each with the reason, by table.
+        put_back: rolled-back days that are computed again, each with the reason, by table.
+        narrowed: share of each table that is computed, for some keys only.
+        exposed: tables outside the plan that read its tables and become stale.
         notifies: exposures that get a message about the publication, each with the tables of the plan that it reads.
     """
 
@@ -335,17 +332,17 @@ class Backfill:
 
     @property
     def blocking(self) -> tuple[Obstacle, ...]:
-        """Return what keeps it from being begun."""
+        """Return the obstacles that prevent its start."""
         return tuple(obstacle for obstacle in self.obstacles if obstacle.blocks)
 
     @cached_property
     def hash(self) -> str:
-        """Return what names all that a person approves."""
+        """Return the hash of everything that a person approves."""
         return backfill_hash(self.file, self.steps, self.versions, self.gates, self.put_back)
 
 
 def gates_of(contract: Contract) -> str:
-    """Return what a contract holds days against, such as a reconciliation, as a text to compare."""
+    """Return the checks of a contract, such as reconciliations, as a text to compare."""
     return repr((contract.checks, contract.reconciles, contract.settled))
 
 
@@ -356,11 +353,11 @@ def backfill_hash(
     gates: Mapping[str, str],
     put_back: Mapping[str, Collection[date]],
 ) -> str:
-    """Hash what is done: the whole file, the days of each table, the code that computes them, and the gates.
+    """Hash what a plan does: the whole file, the days of each table, their code, and the gates.
 
-    Days that a person rolled back are part of it: an earlier approval does not cover computing them again. Not part of
-    it are estimates, the clock and the content of inputs: a plan is for new rows on the same days, and gates judge
-    them. Nor is the order of the days, which goes by volume.
+    It includes days that a person rolled back: an earlier approval does not cover computing them again. It does not
+    include estimates, the clock, the order of days or the content of inputs: a plan may get new rows on the same days,
+    which gates judge.
     """
     days: defaultdict[str, set[str]] = defaultdict(set)
     for step in steps:
@@ -378,12 +375,12 @@ def backfill_hash(
 
 
 def approved_by(file: PlanFile, hash: str, decided: Iterable[PlanDecision]) -> tuple[str, ...]:
-    """Return who approved a backfill as it is; its owner does not count."""
+    """Return who approved exactly this backfill; its owner does not count."""
     return people(said.who for said in decided if said.hash == hash and not is_same(said.who, file.owner))
 
 
 def people(names: Iterable[str]) -> tuple[str, ...]:
-    """Return each person once, by the first spelling in order."""
+    """Return each person once, in the first spelling."""
     first: dict[str, str] = {}
     for name in sorted(names):
         first.setdefault(_person(name), name)
@@ -413,7 +410,7 @@ def reasons_to_ask(file: PlanFile, count: int, price: Price, oldest_beyond: date
 
 
 def beyond_window(catalogue: Catalogue, days: Mapping[str, Collection[date]], newest: date) -> date | None:
-    """Return the oldest day that is computed and lies beyond the shortest restatement window of a raw table."""
+    """Return the oldest computed day beyond the shortest restatement window of a raw table."""
     windows = [c.restatement_window_days for c in catalogue if c.source]
     oldest = min((day for of_table in days.values() for day in of_table), default=None)
     if oldest is None or not windows or (newest - oldest).days <= min(windows):

@@ -1,4 +1,4 @@
-"""The days of each table in a plan file, the order in which they are staged, and a sample of them."""
+"""Days of each table in a plan file, the order in which they are staged, and a sample of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from platform_assets.planning.windows import Calendar, day_range, ranges_read, u
 def reached_days(
     catalogue: Catalogue, named: Mapping[str, Collection[date]], calendar: Calendar
 ) -> dict[str, frozenset[date]]:
-    """Return the named days and all that read them through any window: stale if they come out differently."""
+    """Return the named days and all days that read them through any window: stale if they come out differently."""
     reached = {table: set(days) for table, days in named.items()}
     for contract in catalogue:
         for read in contract.inputs:
@@ -33,7 +33,7 @@ def request_for(
     keys: KeyScope | None,
     protected_too: frozenset[date] | None = None,
 ) -> Request:
-    """Return what a plan file asks for of some days of tables.
+    """Return the request of a plan file for some days of tables.
 
     Args:
         protected_too: protected days that are planned, too; by default those that the file overrides.
@@ -51,11 +51,11 @@ def request_for(
 
 @dataclass(frozen=True)
 class RolloutStep:
-    """Days that are staged before the gates judge them.
+    """Days staged before the gates judge them.
 
     Args:
-        share: percent of the named days that are staged once it is done.
-        days: that are computed in it, by table, each table after those it reads.
+        share: percentage of the named days that is staged after it.
+        days: its days, by table, each table after its inputs.
     """
 
     share: int
@@ -63,19 +63,19 @@ class RolloutStep:
 
     @property
     def count(self) -> int:
-        """Return how many days of tables it computes."""
+        """Return how many table-days it computes."""
         return sum(len(days) for days in self.days.values())
 
 
 def in_rollout_order(days: Iterable[date], volumes: Mapping[date, int]) -> tuple[date, ...]:
     """Order the days so that each prefix is spread over weekdays, volumes and the whole range.
 
-    The first and the last day come first: there ranges are wrong most often. The others are sorted by weekday and
-    volume, and taken from that order by bit reversal, the van der Corput sequence of base 2, so that each next one
+    The first and the last day come first: ranges are most often wrong there. The others are sorted by weekday and
+    volume, and taken from that order by bit reversal (the van der Corput sequence of base 2), so that each next one
     falls into the widest gap. The same days and volumes have the same order.
 
     Args:
-        volumes: rows of a day, of those that are known.
+        volumes: rows of each day, if known.
     """
     every = sorted(set(days))
     ends = list(dict.fromkeys((*every[:1], *every[-1:])))
@@ -94,11 +94,11 @@ def rollout_steps(
     calendar: Calendar,
     volumes: Mapping[date, int],
 ) -> tuple[RolloutStep, ...]:
-    """Cut a plan into steps, every day of it in exactly one.
+    """Divide a plan into steps, with every day in exactly one.
 
-    What the named tables are made from is computed in the first, days of their own that are not named among it. A day
-    is computed in the first step in which all days of the plan that it reads are staged, so that none is computed
-    twice: a window over a month waits for the month.
+    Inputs of the named tables are computed in the first step, with their days that are not named. A day is computed in
+    the first step that stages all days of the plan that it reads, so no day is computed twice: a window over a month
+    waits for the month.
 
     Args:
         shares: percents of the named days, growing up to 100.
@@ -127,7 +127,7 @@ def rollout_steps(
 
 
 def _waits(contract: Contract, day: date, left: Mapping[str, Sequence[date]], calendar: Calendar) -> bool:
-    """Return whether a day reads one that is still to be computed."""
+    """Return whether a day reads one that is not computed yet."""
     return any(
         bisect_left(days, first) < bisect_right(days, last)
         for read in contract.inputs
@@ -139,10 +139,10 @@ def _waits(contract: Contract, day: date, left: Mapping[str, Sequence[date]], ca
 def sampled_days(
     plan: Plan, sample: Collection[date], tables: Collection[str], catalogue: Catalogue, calendar: Calendar
 ) -> dict[str, frozenset[date]]:
-    """Return the days of a plan, by table, that come out as with all of it though only these are computed.
+    """Return the days of a plan, by table, that can be computed in a sample with the same result as in the whole plan.
 
-    Of the named tables the sample, with what the plan computes of all that it reads; of tables made from these the days
-    that read no day of the plan but those.
+    These are the sample of the named tables, with their inputs in the plan; and days of downstream tables that read no
+    other day of the plan.
     """
     planned = {step.table: frozenset(step.days) for step in plan.steps}
     chosen = {table: planned.get(table, frozenset()).intersection(sample) for table in tables}
@@ -165,7 +165,7 @@ def sampled_days(
 
 
 def _read(catalogue: Catalogue, table: str, days: Collection[date], calendar: Calendar) -> dict[str, frozenset[date]]:
-    """Return what days of a table read, by input."""
+    """Return the days that days of a table read, by input."""
     read: dict[str, frozenset[date]] = {}
     for one in catalogue[table].inputs:
         spans = union_read(one.window, days, calendar)

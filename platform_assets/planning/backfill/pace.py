@@ -1,4 +1,4 @@
-"""Whether a backfill may go on: by gates on staged days, by budget and hours; and how long it will still take."""
+"""Decide whether a backfill may continue: gates on staged days, budget and hours; and estimate the remaining time."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _FAR = timedelta(days=400)
 
 
 def spent(budget: Budget, seconds: float, size: int, cores: int | None) -> str:
-    """Return what of a budget is used up; empty while nothing is.
+    """Return which budget is used up; empty if none is.
 
     Args:
         seconds: computed so far, all sittings together.
         size: bytes staged so far.
-        cores: that Spark computes with, where that is known.
+        cores: cores of Spark, if known.
     """
     for name, allowed, used in _used(budget, seconds, size, cores):
         if used >= allowed:
@@ -30,7 +30,7 @@ def spent(budget: Budget, seconds: float, size: int, cores: int | None) -> str:
 
 
 def nearly_spent(budget: Budget, seconds: float, size: int, cores: int | None) -> tuple[str, ...]:
-    """Return what of a budget is used for four fifths or more, though not up, in the same words each time."""
+    """Return which budget is used for four fifths or more, but not up, in the same words each time."""
     return tuple(
         f"{_WARN_PERCENT} % of the budget of {allowed:,} {name} are used"
         for name, allowed, used in _used(budget, seconds, size, cores)
@@ -39,7 +39,7 @@ def nearly_spent(budget: Budget, seconds: float, size: int, cores: int | None) -
 
 
 def may_compute(service: Service, now: datetime) -> bool:
-    """Return whether a moment, in UTC, lies in the hours of a plan; their end does not."""
+    """Return whether a moment, in UTC, is in the hours of a plan; their end is not."""
     if service.hours is None:
         return True
     first, last = (time.fromisoformat(end) for end in service.hours.split("-"))
@@ -80,15 +80,15 @@ def _used(budget: Budget, seconds: float, size: int, cores: int | None) -> Itera
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a backfill stands at a moment.
+    """State of a backfill at a moment.
 
     Args:
-        done: days of tables that are staged, or turned out to need nothing.
-        seconds: computed so far, all sittings together.
-        explained_seconds: that were to be expected.
+        done: table-days that are staged, or turned out to be up to date.
+        seconds: computing seconds so far, of all sittings.
+        explained_seconds: expected seconds.
         bytes: staged so far.
-        left_alone: days among the done that turned out to need nothing.
-        money: that it took so far; None without a price.
+        left_alone: done days that turned out to be up to date.
+        money: cost so far; None without a price.
     """
 
     done: int
@@ -101,17 +101,17 @@ class Standing:
 
     @property
     def staged(self) -> int:
-        """Return days of tables that are staged."""
+        """Return the number of staged table-days."""
         return self.done - self.left_alone
 
     @property
     def days_per_minute(self) -> float:
-        """Return the rate so far, with the start of Spark."""
+        """Return the rate so far, including the start of Spark."""
         return 60 * self.done / self.seconds if self.seconds else 0.0
 
     @property
     def seconds_left(self) -> float:
-        """Estimate by what was explained at first, and the further it is, the more by how fast it went."""
+        """Estimate the remaining seconds from the explanation at first, and more and more from the measured rate."""
         share = self.done / self.days if self.days else 1.0
         explained = max(self.explained_seconds - self.seconds, 0.0)
         by_rate = self.seconds / self.done * (self.days - self.done) if self.done else explained
@@ -123,12 +123,12 @@ Number = int | float | Decimal
 
 @dataclass(frozen=True)
 class Figures:
-    """One staged day beside the same day of the release; every pair is before and after.
+    """A staged day and the same day of the release; every pair is before and after.
 
     Args:
-        sums: of the amounts of the table, and of every column that a gate of that metric names.
-        changed: keys that have other values, are new or gone.
-        shifts: of the same columns, how far their distribution is from what it was, from 0 to 100.
+        sums: sums of the table's amounts, and of every column that a gate of that metric names.
+        changed: number of keys that changed, are new or gone.
+        shifts: distance between the distributions of the same columns before and after, from 0 to 100.
     """
 
     table: str
@@ -141,7 +141,7 @@ class Figures:
     shifts: Mapping[str, float] = field(default_factory=dict)
 
     def of(self, gate: Gate) -> tuple[Decimal, Decimal]:
-        """Return what a gate of two figures looks at, before and after."""
+        """Return a gate's figure, before and after."""
         column = gate.column or ""
         of_metric: dict[str, tuple[Number, Number]] = {
             "rows": self.rows,
@@ -153,9 +153,9 @@ class Figures:
         return Decimal(str(before)), Decimal(str(after))
 
     def apart(self, gate: Gate) -> tuple[Decimal, Decimal]:
-        """Return what a gate of a single figure looks at: how much is another, and how much there was.
+        """Return `(changed, before)` for a gate on one figure.
 
-        Of a day on which a column had no value, all that it has now is another.
+        If a column had no value on a day, all its present values are changed.
         """
         if gate.metric == "changed":
             return Decimal(self.changed), Decimal(self.keys[0])
@@ -166,11 +166,11 @@ class Figures:
 
 @dataclass(frozen=True)
 class GateVerdict:
-    """What one gate says.
+    """Result of one gate.
 
     Args:
-        passed: whether the staged days keep its tolerance.
-        worst: the single days that differ most, worst first, as sentences.
+        passed: whether the staged days are within its tolerance.
+        worst: days that differ most, worst first, as sentences.
     """
 
     gate: Gate
@@ -182,8 +182,8 @@ class GateVerdict:
 def judged(gates: Iterable[Gate], staged: Sequence[Figures]) -> tuple[GateVerdict, ...]:
     """Judge staged days against the release.
 
-    Days that the release does not have say nothing: there is nothing to compare them with. Nor does a gate of whose
-    table no day is staged yet.
+    Days that the release does not have are ignored: there is nothing to compare them with. So is a gate whose table has
+    no staged day yet.
     """
     verdicts = []
     for gate in gates:
@@ -195,7 +195,7 @@ def judged(gates: Iterable[Gate], staged: Sequence[Figures]) -> tuple[GateVerdic
 
 
 def difference_percent(before: Decimal, after: Decimal) -> Decimal:
-    """Return how far a figure is from what it was, in percent; 100 where it was nothing, or no number."""
+    """Return how far a figure changed, in percent; 100 if it was nothing or NaN."""
     if before == after or (before.is_nan() and after.is_nan()):
         return Decimal(0)
     if not before or not before.is_finite() or not after.is_finite():
@@ -204,7 +204,7 @@ def difference_percent(before: Decimal, after: Decimal) -> Decimal:
 
 
 def _share(other: Decimal, of: Decimal) -> Decimal:
-    """Return how much is another than it was, in percent of all there was."""
+    """Return the changed share, in percent of everything before."""
     return other / of * 100 if of else Decimal(100 if other else 0)
 
 

@@ -1,7 +1,7 @@
-"""A plan file: what a backfill is to do, for whom, how far, how fast and with whose consent, as reviewed code.
+"""A plan file: what a backfill does, for whom, how far, how fast and with whose consent, as reviewed code.
 
-Only what a file says is checked here, without the platform: whether its tables and days exist, `explain` finds. Every
-field has a strict type, and none is a piece of SQL. The schema for editors is made from these classes.
+Only the file itself is checked here, without the platform: `explain` finds whether its tables and days exist. Every
+field has a strict type, and none is SQL. The schema for editors is made from these classes.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def days_of(text: str) -> frozenset[date]:
 
 
 def ascending(shares: tuple[int, ...]) -> tuple[int, ...]:
-    """Refuse shares of a rollout that do not grow to all of it."""
+    """Refuse shares of a rollout that do not increase to 100."""
     if list(shares) != sorted(set(shares)) or shares[-1] != 100:
         raise ValueError("the shares have to grow, and the last one has to be 100")
     return shares
@@ -80,7 +80,7 @@ def _readable(text: str) -> str:
 
 
 def _in_digits(value: object) -> object:
-    """Refuse spellings that only Python takes for a number: `1_5` is more likely a slip than fifteen."""
+    """Refuse spellings that only Python reads as a number: `1_5` is more likely a slip than fifteen."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return value
     if not _NUMBER.fullmatch(str(value)):
@@ -89,7 +89,7 @@ def _in_digits(value: object) -> object:
 
 
 def never_null(schema: dict[str, Any]) -> None:
-    """Let a field in the schema be left out, and not be left blank."""
+    """Let a field be absent in the schema, but not null."""
     (said,) = (one for one in schema.pop("anyOf") if one.get("type") != "null")
     del schema["default"]
     schema.update(said)
@@ -125,10 +125,10 @@ Amount = Annotated[Number, Field(gt=0, le=MOST)]
 
 
 class MisplacedError(ValueError):
-    """Fields do not go together: each by itself could stand there.
+    """Fields that exclude each other.
 
     Args:
-        field: the one to be looked at, as a place in the file.
+        field: the one to look at, as a place in the file.
     """
 
     def __init__(self, what: str, *field: int | str) -> None:
@@ -137,13 +137,13 @@ class MisplacedError(ValueError):
 
 
 class _Part(BaseModel):
-    """A part of a plan file: nothing unknown in it, and no value of another type than it says."""
+    """A part of a plan file: unknown fields and values of other types are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class Touched(_Part):
-    """Days that something which happened has touched; exactly one of these."""
+    """Days touched by an event; exactly one of these."""
 
     arrival: str | None = None
     """Path of a delivered file, as `status late` and `why` have it: the days of its raw table that it has rows of."""
@@ -158,7 +158,7 @@ class Touched(_Part):
 
 
 class Days(_Part):
-    """Which days of the named tables; exactly one of `range`, `list`, `stale` and `touched_by`."""
+    """Days of the named tables; exactly one of `range`, `list`, `stale` and `touched_by`."""
 
     range: DayRange | None = None
     """Both ends included: 2017-01-01..2017-03-31."""
@@ -180,7 +180,7 @@ class Days(_Part):
         return self
 
     def named_days(self) -> frozenset[date] | None:
-        """Return the days that the file itself names; None where the platform has to be asked."""
+        """Return the days that the file itself names; None if the platform has to find them."""
         if self.list is not None:
             return frozenset(self.list) - frozenset(self.without)
         if self.range is None:
@@ -189,7 +189,7 @@ class Days(_Part):
 
 
 class Gate(_Part):
-    """What a figure of the staged days may differ by from the same days of the release, all of them together."""
+    """By how much a figure of all staged days may differ from the same days of the release."""
 
     table: Table
     """Of the staged days that it looks at."""
@@ -210,7 +210,7 @@ class Gate(_Part):
 
 
 class Budget(_Part):
-    """What it may cost: at 100 % of one of these the backfill stops, and can be gone on with once it is raised."""
+    """Limits of cost: at 100 % of one of these the backfill stops; it can continue once the limit is raised."""
 
     bytes: Annotated[int, Field(gt=0, le=MOST)] | None = None
     """Written."""
@@ -229,7 +229,7 @@ class Budget(_Part):
 
 
 class Service(_Part):
-    """When it may compute; by default always."""
+    """Hours in which it may compute; by default always."""
 
     hours: Hours | None = None
     """In UTC, over midnight if need be: 20:00-05:30. It stops outside, and can be gone on with."""
@@ -238,7 +238,7 @@ class Service(_Part):
 
 
 class Approvals(_Part):
-    """When the hash that `backfill explain` shows needs approval; never by default."""
+    """Conditions under which the hash of `backfill explain` needs approval; never by default."""
 
     above_days: Annotated[int, Field(ge=0, le=MOST)] | None = None
     """Of tables, all together."""
@@ -251,7 +251,7 @@ class Approvals(_Part):
 
 
 class Override(_Part):
-    """Protected days that are computed all the same."""
+    """Protected days that are computed although protected."""
 
     days: DayRange
     """Both ends included: 2017-01-01..2017-01-31."""
@@ -264,7 +264,7 @@ class Override(_Part):
 
 
 class Afterwards(_Part):
-    """What is verified after publication."""
+    """Verification after publication."""
 
     verify: Annotated[int, Field(ge=0, le=1000)] = 3
     """So many days of each table, and the newest, are computed once more and have to come out the same; none with 0."""

@@ -1,5 +1,5 @@
 """Find the user's code that a transform can reach, by reading its source without running it.
 
-Put here what the code version of a table is made of: names and scopes, followed imports, whether importing a module
-does anything. Finding the source on disk is `engine.user_code`; what a changed version means is in `planning`.
+Put here what makes the code version of a table: names and scopes, followed imports, effects of importing a module.
+Finding the source on disk is `engine.user_code`; the meaning of a changed version is in `planning`.
 """

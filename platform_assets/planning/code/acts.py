@@ -1,9 +1,9 @@
 """Decide whether importing a module does anything besides binding names. Runs nothing; if in doubt, yes.
 
-A module that only binds names counts by the names that a transform uses. One that acts, as by entering a function in a
-list, counts whole, for all tables of the domain: what exactly it changes need not be found out. Calls of Python's and
-of libraries' functions are no acts, nor is making an object of a class that only declares fields. Any other call of the
-user's own functions and classes is one, and so is a decorator of the user's own.
+Of a module that only binds names, the names that a transform uses count. One that acts, for example by adding a
+function to a list, counts whole, for all tables of the domain: its exact effect need not be known. Calls of Python's
+and of libraries' functions are no acts, nor is making an object of a class that only declares fields. Any other call of
+the user's own functions and classes is one, and so is a decorator of the user's own.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _DUNDER = re.compile(r"__(?!(name|file|doc|members|version|init|post_init)__)\w+
 
 
 class Acts:
-    """Finds modules that do something when they are imported."""
+    """Find modules that do something when they are imported."""
 
     def __init__(self, lookup: Lookup) -> None:
         self._lookup = lookup
@@ -72,7 +72,7 @@ class Acts:
         return "__getattr__" in module.bound or any(self._does(module, one) for one in module.executed)
 
     def _does(self, module: Module, statement: Statement) -> bool:
-        """Return whether a statement at the top of a module or class body does anything."""
+        """Return whether a top-level statement of a module or class body does anything besides binding names."""
         match statement:
             case ast.Import() | ast.ImportFrom() | ast.Pass() | ast.Expr(value=ast.Constant()):
                 return False
@@ -103,7 +103,7 @@ class Acts:
     def _is_wrapped_by_libraries(
         self, module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
     ) -> bool:
-        """Return whether all decorators are of Python or a library, and given nothing that acts."""
+        """Return whether all decorators belong to Python or a library, with arguments that do not act."""
         for decorator in node.decorator_list:
             chain = chain_of(decorator.func if isinstance(decorator, ast.Call) else decorator)
             targets = self._lookup.resolve(module, chain) if chain else []
@@ -132,7 +132,7 @@ class Acts:
         )
 
     def _computes(self, module: Module, *expressions: ast.expr | None) -> bool:
-        """Return whether evaluating expressions changes nothing, with the bodies of lambdas in them."""
+        """Return whether evaluating expressions changes nothing, including the bodies of their lambdas."""
         parts = [part for one in expressions if one for part in ast.walk(one)]
         local = {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
         local = local.union(*(parameters(part.args) for part in parts if isinstance(part, ast.Lambda)))
@@ -177,7 +177,7 @@ class Acts:
         return True
 
     def _own(self, module: Module | None, node: ast.expr) -> bool:
-        """Return whether an expression names a function or class of the user's own, which may be called then."""
+        """Return whether an expression names a user's function or class, which may be called then."""
         return module is not None and any(
             isinstance(one, DEFINITIONS)
             for part in ast.walk(node)
@@ -187,7 +187,7 @@ class Acts:
         )
 
     def _only_declares(self, target: Target) -> bool:
-        """Return whether a name is bound to a class without code of the user's own that making an object runs."""
+        """Return whether a name is bound to a class that runs no user code when an object is made."""
         module = target.module
         assert module is not None
         match module.bound.get(target.name):
@@ -211,7 +211,7 @@ class Acts:
         )
 
     def _is_plain_attribute(self, module: Module, chain: Chain) -> bool:
-        """Return whether an attribute is safe to use: not a method that may change its object."""
+        """Return whether using an attribute is safe: it is not a method that may change its object."""
         return self._is_plain(module, chain) and all(
             target.module is None
             or not target.name
@@ -223,7 +223,7 @@ class Acts:
         )
 
     def _is_plain_value(self, module: Module, value: ast.expr | None) -> bool:
-        """Return whether a value is no object of a user's class, not empty, and not consumed by use."""
+        """Return whether a value is not an object of a user's class, not empty, and not consumed by use."""
         match value:
             case None:
                 return True
@@ -236,7 +236,7 @@ class Acts:
         return not any(isinstance(part, ast.Call) and self._own(module, part.func) for part in ast.walk(value))
 
     def _is_made_by(self, target: Target, libraries: Sequence[str]) -> bool:
-        """Return whether a name is bound to a text, a number, or the result of a function of some libraries."""
+        """Return whether a name is bound to a text, a number, or the result of certain library functions."""
         module = target.module
         if module is None:
             return False
@@ -267,7 +267,7 @@ def _lies_in(name: str, package: str) -> bool:
 
 
 def _root(node: ast.expr) -> ast.expr:
-    """Give what an expression begins with: a name with attributes, or what has no name."""
+    """Return the beginning of an expression: a name with attributes, or an expression without a name."""
     while not chain_of(node):
         match node:
             case ast.Attribute(value=inner) | ast.Call(func=inner) | ast.BinOp(left=inner) | ast.Subscript(value=inner):
@@ -278,7 +278,7 @@ def _root(node: ast.expr) -> ast.expr:
 
 
 def _parts_of(node: ast.expr | ast.arguments) -> list[ast.expr | None]:
-    """Give what a call is given, or the defaults and annotations of a function."""
+    """Yield the arguments of a call, or the defaults and annotations of a function."""
     match node:
         case ast.Call(args=args, keywords=keywords):
             return [*args, *(keyword.value for keyword in keywords)]

@@ -1,9 +1,9 @@
-"""The user's code that a transform can reach: statically, by the names it uses, and rather more than less.
+"""Find the user's code that a transform can reach: statically, by the names it uses, rather too much than too little.
 
-A definition counts for who uses it, over any number of modules. A module that binds a name twice, or imports all of
-another one, counts whole for who uses any of it, since its order matters. One that does something when it is imported
-counts whole for all tables of the domain, whose transforms are imported together, with the order in which these run.
-Where only running the code would show what it uses, whole modules count.
+A definition counts for everything that uses it, over any number of modules. A module that binds a name twice, or
+star-imports another one, counts whole for users of any of it, since its order matters. One that acts when it is
+imported counts whole for all tables of the domain, whose transforms are imported together, with the order in which
+these run. If only running the code would show what it uses, whole modules count.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _SEES_ALL_NAMES = frozenset({"eval", "exec", "globals", "locals", "vars", "compi
 
 
 class Code(NamedTuple):
-    """What a function's result can depend on.
+    """Code that can affect a function's result.
 
     Args:
-        texts: normalised and sorted; the same for code that does the same.
-        modules: that it lies in, by name, sorted.
+        texts: normalised and sorted; equal for equivalent code.
+        modules: modules that contain it, by name, sorted.
     """
 
     texts: tuple[str, ...]
@@ -47,11 +47,11 @@ class Code(NamedTuple):
 
 
 def reached_code(find: Find, below: Below, module: str, function: str | None) -> Code:
-    """Find what a function's result can depend on; of a query, what does something when it is imported.
+    """Find the code that can affect a function's result; for a query, code that acts when it is imported.
 
     Args:
-        module: that the function is taken from, of a package of transforms.
-        function: its name there; None for a query. Whether there is such a name is for who calls it.
+        module: module of the function, in a package of transforms.
+        function: its name there; None for a query. The caller checks that it exists.
     """
     names = dict.fromkeys([*transform_modules(module.rpartition(".")[0]), module])
     imported = _imported(find, parse_module("(before)", "".join(f"import {name}\n" for name in names)))
@@ -70,12 +70,12 @@ def reached_code(find: Find, below: Below, module: str, function: str | None) ->
 
 
 def transform_modules(package: str) -> tuple[str, ...]:
-    """Return where transforms of a package may lie, in the order in which the modules that are there are imported."""
+    """Return the possible modules of transforms in a package, in the order in which existing ones are imported."""
     return tuple(f"{package}.{layer}" for layer in LAYERS if layer != "raw")
 
 
 class _Imported:
-    """What a process imports before anything is computed, the same for all tables of a domain."""
+    """Modules that a process imports before computing anything, the same for all tables of a domain."""
 
     def __init__(self, find: Find, start: Module) -> None:
         self.lookup = Lookup(find)
@@ -106,7 +106,7 @@ class _Imported:
 
     @cached_property
     def acting(self) -> tuple[Module, ...]:
-        """Return those that do something when they are imported."""
+        """Return modules that act when they are imported."""
         acts = Acts(self.lookup)
         return tuple(module for module in self.modules if acts.acts(module))
 
@@ -115,7 +115,7 @@ _imported = lru_cache(maxsize=1)(_Imported)
 
 
 class _Reach:
-    """What was reached so far; `texts` is what counts."""
+    """Code reached so far; `texts` is what counts."""
 
     def __init__(self, imported: _Imported, below: Below) -> None:
         self._imported, self._lookup, self._below = imported, imported.lookup, below
@@ -125,7 +125,7 @@ class _Reach:
         self._seen: set[tuple[str, ...]] = set()
 
     def finish(self) -> None:
-        """Go on until what was taken in uses nothing new."""
+        """Continue until the collected code uses nothing new."""
         while self._todo:
             module, node = self._todo.pop()
             names = module.names(node)
@@ -140,11 +140,11 @@ class _Reach:
             self.texts.add(f"imported in order: {' '.join(order)}")
 
     def modules(self) -> tuple[str, ...]:
-        """Name those that something was taken of."""
+        """Return the names of modules with collected code."""
         return tuple(sorted(self._loaded))
 
     def follow(self, module: Module, chain: Chain, imports: Sequence[Import] = ()) -> None:
-        """Take in what a name stands for, used in a module with imports of its own."""
+        """Collect what a name stands for, used in a module with imports of its own."""
         key = ("follow", module.name, *chain, "", *(str(import_) for import_ in imports if import_.bound == chain[0]))
         if not self._is_new(key):
             return
@@ -157,14 +157,14 @@ class _Reach:
             self._takes_package(module)
 
     def takes_all(self, module: Module) -> None:
-        """Take in all of a module, in its order."""
+        """Collect all of a module, in its order."""
         if self._is_new(("all", module.name)):
             self.loads(module)
             self.texts.add(f"{module.name}: {canonical_body(module.body)}")
             self._todo.append((module, None))
 
     def takes_whole(self, module: Module) -> None:
-        """Include all of a module and of the modules that it has imported: any of their names may be used."""
+        """Collect all of a module and of the modules that it has imported: any of their names may be used."""
         if not self._is_new(("whole", module.name)):
             return
         self.takes_all(module)
@@ -180,7 +180,7 @@ class _Reach:
                 self.takes_whole(imported)
 
     def loads(self, module: Module) -> None:
-        """Note that a module is imported, with its packages and imports."""
+        """Record that a module is imported, with its packages and imports."""
         if not self._is_new(("loads", module.name)):
             return
         for above in packages(module.name):
@@ -227,14 +227,14 @@ class _Reach:
                 self.takes_whole(imported)
 
     def _takes_package(self, module: Module) -> None:
-        """Take in all that lies beside a module which imports by a name that it computes."""
+        """Collect the whole package of a module that imports by a computed name."""
         self.takes_whole(module)
         for name in self._below(module.name):
             if beside := self._lookup.find(name):
                 self.takes_whole(beside)
 
     def _takes_modules_in(self, package: Module) -> None:
-        """Include all modules of a package: a computed name may import any of them."""
+        """Collect all modules of a package: a computed name may import any of them."""
         for name in self._below(package.name):
             if name.startswith(f"{package.name}.") and (module := self._lookup.find(name)):
                 self.takes_whole(module)

@@ -1,6 +1,6 @@
-"""A module as its source has it, what it binds and imports in which order, and what names stand for over imports.
+"""The source of a module: its bindings and imports in order, and what names stand for across imports.
 
-Nothing is run. Python code as text is the same for code that does the same.
+Nothing is run. The text form of Python code is equal for equivalent code.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class Import(NamedTuple):
     """One name that an import binds.
 
     Args:
-        bound: the name; `*` for all that a module has.
+        bound: the name; `*` for all names of a module.
         module: the module, by its absolute name.
         name: imported from the module; empty for the module itself.
-        loads: the module that has to run for it.
+        loads: module that has to run for it.
     """
 
     bound: str
@@ -33,10 +33,10 @@ class Import(NamedTuple):
 
 
 class Names(NamedTuple):
-    """What some code needs of the module it stands in.
+    """Names that code needs from its module.
 
     Args:
-        used: names it does not bind itself, with the attributes taken of them.
+        used: names it does not bind itself, with the attributes read from them.
     """
 
     used: frozenset[Chain]
@@ -48,7 +48,7 @@ def names_in(nodes: Iterable[ast.AST], package: str) -> Names:
     """Find the names that statements or expressions of one module use.
 
     Args:
-        package: that relative imports in them start from.
+        package: base of relative imports.
     """
     used, imports, subclasses = set[Chain](), list[Import](), False
     for node in nodes:
@@ -87,7 +87,7 @@ def _chains(node: ast.AST) -> Iterator[Chain]:
 
 
 def _in_text(annotation: ast.expr | None) -> list[ast.AST]:
-    """Return an annotation with what it has as texts."""
+    """Return an annotation with its texts parsed."""
     found: list[ast.AST] = [] if annotation is None else [annotation]
     for part in ast.walk(annotation) if annotation else ():
         if isinstance(part, ast.Constant) and isinstance(part.value, str):
@@ -97,7 +97,7 @@ def _in_text(annotation: ast.expr | None) -> list[ast.AST]:
 
 
 def imports_of(node: ast.Import | ast.ImportFrom, package: str) -> tuple[Import, ...]:
-    """List what an import statement binds."""
+    """Return the names that an import statement binds."""
     if isinstance(node, ast.Import):
         return tuple(
             Import(alias.asname, alias.name, "", alias.name)
@@ -113,18 +113,18 @@ def imports_of(node: ast.Import | ast.ImportFrom, package: str) -> tuple[Import,
 
 
 def imports_within(node: ast.AST, package: str) -> list[Import]:
-    """List what the imports of a statement bind, without those in functions and classes within it."""
+    """Return the names bound by imports within a statement, except in its functions and classes."""
     statements = [statement for statement in statements_in(node) if isinstance(statement, ast.Import | ast.ImportFrom)]
     return [import_ for statement in statements for import_ in imports_of(statement, package)]
 
 
 def bound_in(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """Find the names that statements bind where they stand: neither in functions and classes, nor by an import."""
+    """Return the names that statements bind directly: not in functions and classes, nor by an import."""
     return frozenset(name for node in nodes for name in _bound(node))
 
 
 def chain_of(node: ast.expr) -> Chain:
-    """Give a name with its attributes; nothing for any other expression."""
+    """Return a name with its attributes; nothing for any other expression."""
     attributes: list[str] = []
     while isinstance(node, ast.Attribute):
         attributes.append(node.attr)
@@ -133,19 +133,19 @@ def chain_of(node: ast.expr) -> Chain:
 
 
 def packages(name: str) -> Iterator[str]:
-    """Name the packages that a module lies in, outermost first."""
+    """Return the packages of a module, outermost first."""
     parts = name.split(".")
     return (".".join(parts[:n]) for n in range(1, len(parts)))
 
 
 def parameters(args: ast.arguments) -> frozenset[str]:
-    """Find the names that a function gives to what it is called with."""
+    """Return the names of a function's parameters."""
     every = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
     return frozenset(arg.arg for arg in every if arg is not None)
 
 
 def statements_in(node: ast.AST) -> Iterator[ast.AST]:
-    """Give a statement and those within it, without functions and classes."""
+    """Yield a statement and those within it, without functions and classes."""
     yield node
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
         for child in ast.iter_child_nodes(node):
@@ -184,9 +184,9 @@ class Module:
     """One module of Python code.
 
     Args:
-        is_package: whether modules may lie in it.
-        bound: the statements at its top that bind a name, by name, in order.
-        executed: its top-level statements that are executed with it, in order.
+        is_package: whether it can contain modules.
+        bound: top-level statements that bind a name, by name, in order.
+        executed: executed top-level statements, in order.
     """
 
     name: str
@@ -199,7 +199,7 @@ class Module:
 
     @cached_property
     def has_order(self) -> bool:
-        """Return whether a name gets another value later on, by a second binding or an import of all of a module."""
+        """Return whether a name gets another value later, by a second binding or a star import."""
         sources: dict[str, set[tuple[str, str]]] = {}
         for import_ in self.imports:
             sources.setdefault(import_.bound, set()).add((import_.module, import_.name))
@@ -211,11 +211,11 @@ class Module:
 
     @property
     def package(self) -> str:
-        """Return what relative imports start from."""
+        """Return the base of relative imports."""
         return _package(self.name, is_package=self.is_package)
 
     def names(self, node: ast.AST | None = None) -> Names:
-        """Find the names that a part of the module uses; by default, all of it."""
+        """Return the names that a part of the module uses; by default, all of it."""
         if node not in self._names:
             self._names[node] = names_in(self.body if node is None else [node], self.package)
         return self._names[node]
@@ -227,7 +227,7 @@ def parse_module(name: str, source: str, *, is_package: bool = False) -> Module:
 
     Raises:
         SyntaxError: it is not Python.
-        ValueError: it has NUL in it.
+        ValueError: it contains NUL.
     """
     body = tuple(ast.parse(source).body)
     executed = tuple(_executed(body))
@@ -246,7 +246,7 @@ def _package(name: str, *, is_package: bool) -> str:
 
 
 def _executed(body: Iterable[Statement]) -> Iterable[Statement]:
-    """Give top-level statements, without what only a type checker, or who runs the module as a program, gets to see."""
+    """Yield top-level statements, without those only for type checkers or for running the module as a program."""
     for statement in body:
         match statement:
             case ast.If(
@@ -263,7 +263,7 @@ def _executed(body: Iterable[Statement]) -> Iterable[Statement]:
 
 
 def _binding(statement: Statement) -> Sequence[ast.AST]:
-    """Give the parts of a statement that bind names."""
+    """Yield the parts of a statement that bind names."""
     match statement:
         case ast.Assign(targets=targets):
             return targets
@@ -276,7 +276,7 @@ def _binding(statement: Statement) -> Sequence[ast.AST]:
 
 
 def canonical(node: object) -> str:
-    """Code as text that is the same for code that does the same, on every version of Python.
+    """Return code as text that is equal for equivalent code, on every version of Python.
 
     Without comments, formatting, docstrings, positions and empty fields, because a newer Python adds fields.
     """
@@ -297,7 +297,7 @@ def canonical(node: object) -> str:
 
 
 def canonical_body(body: Iterable[ast.stmt]) -> str:
-    """Statements as text, but for those that are a text alone, as docstrings are."""
+    """Return statements as text, without statements that are only a text, such as docstrings."""
     return " ".join(
         canonical(statement)
         for statement in body
@@ -316,7 +316,7 @@ def _without_docstring(node: ast.AST, body: object) -> object:
 
 
 def _joined(values: Iterable[ast.expr]) -> list[ast.expr]:
-    """Join neighbouring texts of an f-string: where a text ends is up to the version of Python."""
+    """Join neighbouring texts of an f-string: Python's versions split them differently."""
     parts: list[ast.expr] = []
     for value in values:
         match parts, value:
@@ -334,12 +334,12 @@ Find = Callable[[str], Module | None]
 
 
 class Target(NamedTuple):
-    """What a name stands for.
+    """Meaning of a name.
 
     Args:
-        module: of the user's own; None for anything else.
-        name: a definition in it; empty for the module itself. Without a module, the dotted name of what it is.
-        attribute: that is taken of it; empty for all of it.
+        module: the user's module; None for anything else.
+        name: a definition in it; empty for the module itself. Without a module, its dotted name.
+        attribute: attribute read from it; empty for all of it.
     """
 
     module: Module | None
@@ -351,7 +351,7 @@ class Target(NamedTuple):
 
 
 class Lookup:
-    """Looks names up, each once."""
+    """Look names up, each once."""
 
     def __init__(self, find: Find) -> None:
         self.find = find
@@ -359,10 +359,10 @@ class Lookup:
         self._resolving: set[tuple[str, Chain]] = set()
 
     def resolve(self, module: Module, chain: Chain, imports: Sequence[Import] = ()) -> list[Target]:
-        """Find what a name, with attributes, stands for in a module; empty for builtins and unknown names.
+        """Return what a name, with attributes, stands for in a module; empty for builtins and unknown names.
 
         Args:
-            imports: more of them, of the function that it is used in.
+            imports: further imports, of the function that uses it.
         """
         key = (module.name, chain)
         head, *rest = chain
@@ -389,7 +389,7 @@ class Lookup:
         return targets
 
     def _at(self, dotted: str, rest: Sequence[str]) -> list[Target]:
-        """Find what attributes of a module, by its absolute name, stand for."""
+        """Return what attributes of a module, by its absolute name, stand for."""
         module = self.find(dotted)
         if module is None:
             return self._at(f"{dotted}.{rest[0]}", rest[1:]) if rest else [Target(None, dotted)]

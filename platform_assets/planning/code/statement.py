@@ -1,8 +1,8 @@
-"""A SQL statement in its normal form, which is the one that is versioned and run.
+"""A SQL statement in its normal form, which has the code version and is run.
 
-Spark gets this form and not the file. So two files with one version are the same statement, whatever was normalised.
-sqlglot's own form is not used: it takes `1.5BD` for `1.5::DECIMAL`, which is 2, and `'it''s'` for `'it' 's'`, prints
-TIME as TIMESTAMP, changes with its version, and takes a second to import.
+Spark gets this form and not the file, so two files with one version are the same statement. sqlglot's own form is not
+used: it reads `1.5BD` as `1.5::DECIMAL`, which is 2, and `'it''s'` as `'it' 's'`, prints TIME as TIMESTAMP, changes
+with its version, and takes a second to import.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _KEYWORDS = frozenset(_WORDS.split())
 
 
 class UnreadableStatementError(ValueError):
-    """A file holds no single statement; `what` ends a sentence, and `offset` is where in the file."""
+    """A file has no single statement; `what` ends a sentence, and `offset` is the place in the file."""
 
     def __init__(self, what: str, offset: int) -> None:
         super().__init__(what)
@@ -45,7 +45,7 @@ class UnreadableStatementError(ValueError):
 
 
 class Token(NamedTuple):
-    """A word, number, text or sign as written, and where it starts in the file."""
+    """A word, number, text or sign as written, and its offset in the file."""
 
     kind: str
     text: str
@@ -58,8 +58,8 @@ class Statement:
 
     Args:
         tokens: in order, without comments and the semicolon at the end.
-        text: the normal form, in which keywords and functions are in capitals.
-        starts: where each token starts in the normal form.
+        text: normal form, with keywords and functions in capitals.
+        starts: offset of each token in the normal form.
     """
 
     source: str
@@ -79,7 +79,7 @@ def place_in(source: str, offset: int) -> str:
 
 
 def parse_statement(source: str) -> Statement:
-    """Read the one statement of a file.
+    """Parse the one statement of a file.
 
     Names and types keep their case, which JSON and structs show; so does a keyword that is a name somewhere in it.
 
@@ -128,7 +128,7 @@ def _tokens(source: str) -> Iterator[Token]:
 
 
 def _after_comment(source: str, start: int) -> int:
-    """Return where a comment ends; comments may lie in comments."""
+    """Return the end of a comment; comments may be nested."""
     depth = 0
     for bracket in _BRACKETS.finditer(source, start):
         depth += 1 if bracket[0] == "/*" else -1
@@ -138,7 +138,7 @@ def _after_comment(source: str, start: int) -> int:
 
 
 def _names(tokens: list[Token]) -> Iterator[str]:
-    """Yield words that name something for certain: behind AS, or beside a dot or a colon."""
+    """Yield words that are certainly names: after AS, or next to a dot or a colon."""
     for before, after in pairwise(tokens):
         if before.text in (".", ":") or before.text.upper() == "AS":
             yield after.text.lower()

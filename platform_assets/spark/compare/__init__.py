@@ -1,4 +1,4 @@
 """What days hold and how they differ: profiles, reconciliation, examples.
 
-Here belong aggregates over staged or released rows that gates and people look at.
+Put here aggregates over staged or released rows for gates and people.
 """

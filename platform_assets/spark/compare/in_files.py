@@ -1,7 +1,7 @@
-"""Look at rows in their Parquet files without a Spark query, each of which costs a young JVM half a second.
+"""Answer questions about rows from their Parquet files; a Spark query costs a young JVM half a second.
 
-The results equal Spark's, digit by digit. None means that only Spark can answer.
-Only few rows on a disk of Spark's own process are looked at, and DuckDB gets no more memory than they should need.
+The results equal Spark's exactly. None means that only Spark can answer. Only few rows on the disk of Spark's own
+process are read, and DuckDB gets no more memory than they should need.
 """
 
 from __future__ import annotations
@@ -54,34 +54,34 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class FileRows:
-    """The rows of some days of a table, few enough to be looked at here."""
+    """The rows of some days of a table, few enough to read without Spark."""
 
     folder: Location
     files: Mapping[date, Sequence[DataFile]]
 
     @property
     def size(self) -> int:
-        """The bytes of all files."""
+        """Return the bytes of all files."""
         return sum(file.size for of_day in self.files.values() for file in of_day)
 
 
 def at_hand(spark: SparkSession, folder: Location, files: Mapping[date, Sequence[DataFile]]) -> FileRows | None:
-    """Return the rows of some files; None where Spark is to look at them.
+    """Return the rows of some files; None if Spark should read them.
 
-    On a cluster the driver would fetch what its executors have at hand, and from a store everything.
+    On a cluster the driver would fetch what its executors have locally, and from an object store everything.
     """
     rows = FileRows(folder, files)
     return rows if is_at_hand(spark, folder, rows.size) else None
 
 
 def is_at_hand(spark: SparkSession, folder: Location, size: int) -> bool:
-    """Return whether rows of so many bytes are to be looked at without Spark."""
+    """Return whether rows of so many bytes are read without Spark."""
     is_here = is_one_process(spark) and isinstance(folder, Disk) and not set("*?[") & set(str(folder))  # no pattern
     return is_here and size <= MOST_BYTES
 
 
 def staged_at_hand(spark: SparkSession, folder: Location) -> FileRows | None:
-    """Return the rows of a stage's folder; None where Spark is to look at them, or rows have no day."""
+    """Return the rows of a stage's folder; None if Spark should read them, or rows have no day."""
     by_day = table_snapshot(folder).by_day()
     files = {day: tuple(of_day.values()) for day, of_day in by_day.items() if day is not None}
     return at_hand(spark, folder, files) if len(files) == len(by_day) else None
@@ -104,11 +104,11 @@ def digests(
     by: Sequence[str] = (),
     nulls: MutableMapping[date, Counter[str]] | None = None,
 ) -> dict[tuple[Any, ...], Digest] | None:
-    """Return the digest of the rows of each day that are alike in some columns, by the day and their values.
+    """Return the digest of each day's rows, grouped by some columns, by day and their values.
 
     Args:
         schema: of the rows; its types are those of contracts.
-        nulls: gets the nulls of each day and column.
+        nulls: receives the nulls of each day and column.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -147,7 +147,7 @@ _HALVES = tuple(f"_half_{n}" for n in range(HALVES))
 
 
 def _parts(rows: FileRows, names: Sequence[str], texts: Sequence[str]) -> Iterator[pa.Table]:
-    """Yield rows with some columns and their day, those of many small files together, each column in one piece."""
+    """Yield rows with some columns and their day, many small files together, each column contiguous."""
     import pyarrow as pa
 
     def together(parts: list[pa.Table]) -> pa.Table:
@@ -175,7 +175,7 @@ def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def may_move(arriving: FileRows, present: FileRows, source: Contract) -> bool:
-    """Return whether a key of arriving raw rows may lie on two days; False where Spark would find none.
+    """Return whether a key of arriving raw rows may be on two days; False if Spark would find none.
 
     Args:
         present: raw rows already there, none of them withdrawn.
@@ -196,7 +196,7 @@ def may_move(arriving: FileRows, present: FileRows, source: Contract) -> bool:
 
 
 def repeated_keys(rows: FileRows, key: Sequence[str], schema: StructType) -> dict[date, int] | None:
-    """Count the keys of each day that more than one row has, nulls being equal; a day without any is left out."""
+    """Count the keys of each day with more than one row, nulls being equal; days without any are left out."""
     if any(isinstance(schema[name].dataType, DoubleType) for name in key):
         return None  # one number in several forms
     by_key = ", ".join(f'"{name}"' for name in dict.fromkeys((DAY, *key)))
@@ -212,7 +212,7 @@ def repeated_keys(rows: FileRows, key: Sequence[str], schema: StructType) -> dic
 
 
 def changes(before: FileRows, after: FileRows, contract: Contract) -> dict[date, DayChange] | None:
-    """Return what `row_diff.day_changes` does of days whose rows all have the contract's columns."""
+    """Return the result of `row_diff.day_changes` for days whose rows all have the contract's columns."""
     names = amounts(contract)
     types = (digits_of(contract.column(name).type) for name in names)
     if any(digits and digits[0] > _SUMMED_DIGITS for digits in types):
@@ -242,7 +242,7 @@ def changes(before: FileRows, after: FileRows, contract: Contract) -> dict[date,
 
 
 def answers(ask: Callable[..., duckdb.DuckDBPyRelation], *tables: FileRows) -> list[tuple[Any, ...]] | None:
-    """Return what DuckDB answers; None where it cannot, be it for lack of memory, or of a column in old files."""
+    """Return DuckDB's answer; None if it has none, for lack of memory or of a column in old files."""
     import duckdb
     import pyarrow as pa
 
@@ -256,10 +256,10 @@ def answers(ask: Callable[..., duckdb.DuckDBPyRelation], *tables: FileRows) -> l
 
 
 def _given(database: duckdb.DuckDBPyConnection, name: str, rows: FileRows) -> duckdb.DuckDBPyRelation:
-    """Return rows with every column that a file has, and the day that their file's folder says, and no other folder.
+    """Return rows with all columns of the files, and the day of their folder, and no other folder's.
 
     Args:
-        name: of the parameter that holds the files; a query of several relations refuses two of one name.
+        name: parameter that holds the files; a query of several relations needs different names.
     """
     files = [str(rows.folder / file.path) for of_day in rows.files.values() for file in of_day]
     how = "filename = '_file', hive_partitioning = false, union_by_name = true"
@@ -277,7 +277,7 @@ _AS_LONG = 18
 
 
 def row_hashes(columns: Sequence[pa.Array], salts: Sequence[int]) -> Hashes:
-    """Return `xxhash64(salt, isnull(a), a, isnull(b), b, …)` of some columns, at least one: a line for each salt.
+    """Return `xxhash64(salt, isnull(a), a, isnull(b), b, …)` of one or more columns: a row for each salt.
 
     Raises:
         TypeError: a column has a type that no contract can declare.
@@ -293,7 +293,7 @@ def row_hashes(columns: Sequence[pa.Array], salts: Sequence[int]) -> Hashes:
 
 
 def _of_values(column: pa.Array, seeds: Hashes) -> Hashes:
-    """Hash the values of a column; what comes of nulls has no meaning."""
+    """Hash the values of a column; the hashes of nulls have no meaning."""
     type_ = column.type
     if types.is_dictionary(type_) or (types.is_decimal128(type_) and type_.precision > _AS_LONG):
         return _of_bytes(column, seeds)
@@ -337,7 +337,7 @@ def _mixed(bits: Hashes) -> Hashes:
 
 
 def _of_bytes(column: pa.Array, seeds: Hashes) -> Hashes:
-    """Hash texts, and decimals of many digits as Java writes their digits."""
+    """Hash texts, and decimals of many digits in Java's byte form."""
     coded = column if types.is_dictionary(column.type) else column.dictionary_encode()
     words = list(_words(coded.dictionary))
     if not words:

@@ -1,7 +1,6 @@
 """Profile staged days from the files to be published, count broken rules, and show keys that failed a gate.
 
-What one row says of itself is counted where staged days are profiled anyway. Rules about other rows read their own
-columns once more.
+What a single row shows is counted while staged days are profiled. Rules about other rows read their own columns again.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ from platform_assets.spark.windows import History
 
 @dataclass(frozen=True)
 class Profile:
-    """Figures of one staged day: nulls of the columns that have any, and keys that more than one row has."""
+    """Figures of one staged day: nulls of the columns that have any, and keys with more than one row."""
 
     digest: Digest = Digest()
     nulls: dict[str, int] = field(default_factory=dict)
@@ -66,12 +65,12 @@ class RawProfile:
     """Figures of staged raw days.
 
     Args:
-        digests: what is added to each day, tombstones and withdrawals included.
-        tombstones: how many of those rows are tombstones, by day.
-        withdrawals: how many of them take an arrival back, by day.
-        ahead: how many of them arrived before their day, by day.
-        lags: by how many days delivered rows arrived after their day, added up, by day.
-        taken: rows of each arrival, neither tombstones nor withdrawals.
+        digests: digest added to each day, including tombstones and withdrawals.
+        tombstones: number of tombstones among these rows, by day.
+        withdrawals: number of withdrawal markers among them, by day.
+        ahead: number of rows that arrived before their day, by day.
+        lags: sum of the days between day and arrival of delivered rows, by day.
+        taken: rows of each arrival, without tombstones and withdrawals.
     """
 
     digests: dict[date, Digest] = field(default_factory=dict)
@@ -104,8 +103,8 @@ def profile(
 
     Args:
         key: columns that should identify a row within its day; none skips the second pass.
-        rules: about rows to be published, each counted as far as single rows say so.
-        few: the same rows, whose keys are then looked at without Spark.
+        rules: rules about rows to be published, each counted as far as single rows show.
+        few: the same rows, whose keys are then read without Spark.
     """
     repeated = _repeated_keys(staged, key, few) if key else {}
     columns = [name for name in staged.columns if name != DAY]
@@ -151,7 +150,7 @@ def profile_raw(staged: DataFrame) -> RawProfile:
 
 
 def profile_staged(spark: SparkSession, folder: Location) -> RawProfile:
-    """Profile the raw rows, or dead letters, that lie in a stage's folder; few of them without Spark."""
+    """Profile the raw rows, or dead letters, in a stage's folder; few of them without Spark."""
     schema = StructType.fromJson(json.loads(table_snapshot(folder).schema_string))
     by = [name for name in _OF_ARRIVALS if name in schema.names]
     few = staged_at_hand(spark, folder)
@@ -181,7 +180,7 @@ _FATES: Mapping[str, Fate] = {RECORD: "late", VOID: "late", ERASED: "erased"}
 
 
 def fates_without_day(spark: SparkSession, folder: Location) -> dict[Fate, Counter[str]]:
-    """Count staged rows that have no day, as `parse` returned them, by what becomes of them and by arrival."""
+    """Count staged rows without a day, as `parse` returns them, by outcome and arrival."""
     files = table_snapshot(folder).by_day().get(None, {}).values()
     found: defaultdict[Fate, Counter[str]] = defaultdict(Counter)
     if is_at_hand(spark, folder, sum(file.size for file in files)):
@@ -204,7 +203,7 @@ _OF_ARRIVALS = ("_arrival", "_arrival_date", "_kind")
 
 
 def _digests_by(rows: DataFrame, by: Sequence[str]) -> dict[tuple[Any, ...], Digest]:
-    """Return the digest of the rows of each day that are alike in some columns."""
+    """Return the digest of each day's rows, grouped by some columns."""
     columns = [name for name in rows.columns if name != DAY]
     groups = rows.groupBy(DAY, *by).agg(F.count(F.lit(1)).alias("_rows"), *digest_sums(columns)).collect()
     return {tuple(row[name] for name in (DAY, *by)): digest_of(row, row["_rows"]) for row in groups}
@@ -218,7 +217,7 @@ def _repeated_keys(staged: DataFrame, key: Sequence[str], few: FileRows | None) 
 
 
 def by_columns(path: Location, files: Iterable[str], schema: StructType) -> Iterator[tuple[StructType, list[str]]]:
-    """Yield files that have the same columns: those in their order, then the day; and the files.
+    """Yield files grouped by equal columns: the columns in order, then the day; and the files.
 
     The schema has the types of all columns that they may have.
     """
@@ -233,10 +232,9 @@ def by_columns(path: Location, files: Iterable[str], schema: StructType) -> Iter
 def digests_in_files(
     spark: SparkSession, path: Location, files: Iterable[str], schema: StructType
 ) -> dict[date, Digest]:
-    """Return the digest of what lies in some files, by day; a day without rows is left out.
+    """Return the digest of some files' rows, by day; a day without rows is left out.
 
-    A digest covers every column that rows were published with, and no other: a file is hashed by the columns that it
-    has.
+    A digest covers exactly the columns that rows were published with: a file is hashed by its own columns.
     """
     digests: defaultdict[date, Digest] = defaultdict(Digest)
     for columns, alike in by_columns(path, files, schema):
@@ -250,12 +248,12 @@ DayKeys = Mapping[date, Sequence[Key]]
 
 
 def keys_without(rows: DataFrame, days: Collection[date], column: str, key: Sequence[str]) -> DayKeys:
-    """Return keys of rows that have no value in a column."""
+    """Return keys of rows without a value in a column."""
     return first_keys(of_days(rows, days).where(F.isnull(column)), key)
 
 
 def keys_of_several_rows(rows: DataFrame, days: Collection[date], key: Sequence[str]) -> DayKeys:
-    """Return keys that more than one row of a day has."""
+    """Return keys with more than one row on a day."""
     return first_keys(of_days(rows, days).groupBy(*dict.fromkeys((DAY, *key))).count().where(F.col("count") > 1), key)
 
 
@@ -266,10 +264,10 @@ def keys_not_as_expected(
     source: Contract,
     rules: Sequence[Rule],
 ) -> tuple[DayKeys, DayKeys]:
-    """Return which keys of silver are lost, and which should not be there.
+    """Return keys lost from silver, and unexpected ones.
 
-    The newest good version of a key says whether it should; one that breaks a rule does not count. The columns of the
-    key are named alike in raw and silver.
+    The newest good version of a key decides; one that breaks a rule does not count. The columns of the key have the
+    same names in raw and silver.
     """
     key = source.key
     good = with_verdict(of_days(raw, days), rules, source.void_condition).where("_good")
@@ -283,14 +281,14 @@ def keys_not_as_expected(
 
 
 def keys_of_rivals(raw: DataFrame, days: Collection[date], source: Contract, rules: Sequence[Rule]) -> DayKeys:
-    """Return keys whose version no declared order settled, each followed by the files that its versions came in."""
+    """Return keys whose version no declared order decided, each followed by the files of its versions."""
     found = rivals(of_days(raw, days), source, rules)
     files = F.array_join(F.transform(F.array_sort("_files"), lambda file: F.substring_index(file, "/", -2)), ", ")
     return first_keys(found.withColumn("_files", files), (*source.key, "_files"))
 
 
 def as_text(names: Iterable[str]) -> list[Column]:
-    """Return columns as Spark writes them: a time stamp is not moved to the time zone of this process."""
+    """Return columns as Spark writes them: a timestamp is not converted to the time zone of this process."""
     return [F.col(name).cast("string") for name in names]
 
 
@@ -319,7 +317,7 @@ _GROUP_ROWS = "_group_rows"
 
 
 class Neighbours(NamedTuple):
-    """Rows of other days that readers see of the table, and how far apart equal rows are wrong."""
+    """Rows of the table on other days, and the distance within which equal rows are wrong."""
 
     rows: DataFrame
     within_days: int
@@ -330,12 +328,12 @@ Beside = History | Neighbours | None
 
 
 def rule_aggregates(rules: Sequence[Rule]) -> list[Column]:
-    """Count the rows of a day that break each rule by themselves, and those that it judges."""
+    """Count the rows of a day that break each rule on their own, and those that it judges."""
     return [F.count_if(verdict).alias(name) for rule in rules for name, verdict in verdicts(rule).items()]
 
 
 def breaking_beside_others(rule: Rule, rows: DataFrame, beside: Beside) -> dict[date, int]:
-    """Count the rows of each day that break a rule `unique` or `exists` beside other rows: repeated, or dangling."""
+    """Count the rows of each day that break a rule `unique` or `exists` together with others: repeated, or dangling."""
     counts = _broken(rule, rows, beside).groupBy(DAY).agg(F.sum(_GROUP_ROWS).alias(_GROUP_ROWS)).collect()
     return {row[DAY]: row[_GROUP_ROWS] for row in counts}
 
@@ -343,9 +341,9 @@ def breaking_beside_others(rule: Rule, rows: DataFrame, beside: Beside) -> dict[
 def keys_breaking(
     rule: Rule, rows: DataFrame, days: Collection[date], key: Sequence[str], beside: Beside
 ) -> tuple[Sequence[str], DayKeys]:
-    """Return the first keys of rows that break a rule; of a rule about other rows, the values that it looks at.
+    """Return the first keys of rows that break a rule; for a rule about other rows, the values that it compares.
 
-    What the values are called comes first.
+    The name of the values comes first.
     """
     wanted, columns = F.col(DAY).isin(sorted(days)), rule.kind.columns
     alone = rows.where(wanted & ~keeps(rule))
@@ -363,7 +361,7 @@ def keys_in_quarantine(rule: Rule, raw: DataFrame, days: Collection[date], sourc
 
 
 def _broken(rule: Rule, rows: DataFrame, beside: Beside) -> DataFrame:
-    """Return the values of rows that break a rule beside others, each with the day and how many rows are wrong."""
+    """Return the values of rows that break a rule together with others, each with the day and the number of rows."""
     groups = _groups(rule, rows)
     if isinstance(beside, History):
         return _dangling(rule, groups, beside)
@@ -380,7 +378,7 @@ def _broken(rule: Rule, rows: DataFrame, beside: Beside) -> DataFrame:
 
 
 def _groups(rule: Rule, rows: DataFrame) -> DataFrame:
-    """Return the values that judged rows of a day have, each with its number of rows."""
+    """Return the values of judged rows of a day, each with its number of rows."""
     judged = rows.where(applies(rule) & ~has_null(rule)).groupBy(DAY, *rule.kind.columns)
     return judged.agg(F.count(F.lit(1)).alias(_GROUP_ROWS))
 

@@ -1,6 +1,6 @@
-"""Reconciliation: staged days against the rows they were made from, all days of a batch in one job.
+"""Reconciliation: compare staged days with their input rows, all days of a batch in one job.
 
-Of few rows DuckDB finds the days on which any figure differs, in their files; Spark then looks at these days alone.
+For few rows, DuckDB finds the days with differences in their files; Spark then reads only these days.
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ def differences(
 ) -> dict[date, Differences]:
     """Compare the figures of every key on every day, and return one value for each day that differs.
 
-    In sums and counts a key that is absent counts as zero, and so does a null; in other figures a null equals a null
-    and nothing else.
+    In sums and counts an absent key counts as zero, and so does a null; in other figures a null equals only a null.
     """
     by_key = figures_by_key(ours, theirs, declared, days)
     counts = by_key.groupBy(DAY).agg(
@@ -64,7 +63,7 @@ def differences(
 def figures_by_key(
     ours: DataFrame, theirs: DataFrame | Windowed, declared: Reconciliation, days: Collection[date]
 ) -> DataFrame:
-    """Return one row per day and key with the figures of both tables; `_kind` says how they differ, null if not."""
+    """Return one row per day and key with the figures of both tables; `_kind` is the kind of difference, or null."""
     ours = (
         of_days(ours, days)
         .groupBy(DAY, *declared.by)
@@ -94,13 +93,13 @@ def _equal(n: int, amount: Amount, tolerance: Tolerance, schema: StructType) -> 
 
 
 def _or_zero(type_: DataType) -> str:
-    """Write a zero that leaves a type as it is; Spark widens 0 without a cast, which Sail may not do."""
+    """Return a zero that keeps a type; Spark widens 0 without a cast, which Sail may not do."""
     needs_cast = isinstance(type_, DecimalType) and type_.scale > 28  # beside the ten digits of an int
     return f", CAST(0 AS {type_.simpleString()})" if needs_cast else ", 0"
 
 
 def _total(declared: Reconciliation, amount: Amount, side: int, name: str) -> Column:
-    """Return the figure of a whole day from those of its keys; null where these say nothing of it."""
+    """Return the figure of a whole day from its keys' figures; null if these do not determine it."""
     aggregate = amount.sides[side]
     if declared.by and aggregate is None:
         return F.lit(None).alias(name)
@@ -109,7 +108,7 @@ def _total(declared: Reconciliation, amount: Amount, side: int, name: str) -> Co
 
 
 def _upstream(theirs: DataFrame | Windowed, declared: Reconciliation, days: Collection[date]) -> DataFrame:
-    """Return their figures by day and key. Each day is summed before it is spread over the windows that hold it."""
+    """Return the input's figures by day and key. Each day is summed before it is spread over windows."""
     frame = theirs.frame if isinstance(theirs, Windowed) else of_days(theirs, days)
     daily = frame.groupBy(DAY, *declared.by).agg(
         *(F.expr(amount.theirs).alias(f"_theirs_{n}") for n, amount in _numbered(declared))
@@ -153,14 +152,13 @@ def days_in_files(
     declared: Reconciliation,
     days: Collection[date],
 ) -> set[date] | None:
-    """Return the days on which the figures of any key differ, found without Spark; None where only Spark can tell.
+    """Return the days with differing figures of any key, without Spark; None if only Spark can tell.
 
-    Figures are sums and counts, in which a key that is absent counts as zero. So two are equal where ours, less theirs,
-    comes to zero.
+    Figures are sums and counts, in which an absent key counts as zero. So two are equal if their difference is zero.
 
     Args:
         few: the rows of both tables.
-        schema: of ours.
+        schema: schema of the checked table's rows.
     """
     upstream, window = (theirs.frame, theirs.window) if isinstance(theirs, Windowed) else (theirs, Span(0, 0))
     sides = [sql for amount in declared.amounts if (sql := _in_files(amount, (schema, upstream.schema)))]
@@ -189,9 +187,9 @@ def days_in_files(
 
 
 def _in_files(amount: Amount, schemas: tuple[StructType, StructType]) -> list[str] | None:
-    """Return both sides of a figure in DuckDB's SQL; None unless they are sums or counts of plain columns, and exact.
+    """Return both sides of a figure in DuckDB's SQL; None unless they are exact sums or counts of plain columns.
 
-    Both as decimals of one scale, or an error: DuckDB rounds where sums of 38 digits have two.
+    Both as decimals of one scale, or an error: DuckDB rounds if sums of 38 digits have two scales.
     """
     sides: list[str] = []
     scale = 0

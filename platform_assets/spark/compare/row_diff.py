@@ -1,4 +1,4 @@
-"""Compare two versions of some days, or two sides of a reconciliation: key by key, day by day, and by sums of columns.
+"""Compare two versions of some days, or two sides of a reconciliation: by keys, days, and sums of columns.
 
 A side may be a golden copy: a folder or a file of another program.
 """
@@ -35,7 +35,7 @@ from platform_assets.words import counted
 
 
 def outer_union(left: DataFrame, right: DataFrame) -> DataFrame:
-    """Return the rows of both by name; a column that one side lacks is null there, of the type that the other has.
+    """Return the rows of both by name; a column that one side lacks is null there, with the other's type.
 
     With `allowMissingColumns` Sail gives such a column no type, and sums its decimals as doubles.
     """
@@ -54,11 +54,11 @@ _FLOOR = Context(prec=100, rounding=ROUND_FLOOR)
 
 @dataclass(frozen=True)
 class Disagreement:
-    """One key whose rows differ between two versions of a day.
+    """A key whose rows differ between two versions of a day.
 
     Args:
-        rows: how many rows the left and the right version has of it.
-        values: as text, left and right, of the columns that differ; none unless both versions have the key.
+        rows: number of its rows in the left and right version.
+        values: texts of the differing columns, left and right; none unless both versions have the key.
     """
 
     day: date
@@ -68,14 +68,14 @@ class Disagreement:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns that differ."""
+        """Return the names of the differing columns."""
         return tuple(self.values)
 
 
 def within_sql(left: str, right: str, tolerance: Tolerance, types: Sequence[DataType]) -> str:
-    """Return SQL that is true where two figures are equal or within a tolerance, and never null.
+    """Return SQL that is true if two figures are equal or within a tolerance, and never null.
 
-    Beside a decimal of another scale Spark rounds, if both do not fit into 38 digits. So figures and bounds first get
+    With decimals of different scales Spark rounds if both do not fit into 38 digits. So figures and bounds first get
     types that do. A figure that is too large for its type is within no tolerance.
     """
     scales = [each.scale if isinstance(each, DecimalType) else 0 for each in types]
@@ -97,7 +97,7 @@ def within_sql(left: str, right: str, tolerance: Tolerance, types: Sequence[Data
 
 
 def _fit(types: Sequence[DataType]) -> bool:
-    """Return whether all digits of both types fit into the 38 of a decimal."""
+    """Return whether all digits of both types fit into a decimal of 38 digits."""
     decimals = [each if isinstance(each, DecimalType) else DecimalType(20, 0) for each in types]
     return max(each.precision - each.scale for each in decimals) + max(each.scale for each in decimals) <= 38
 
@@ -111,7 +111,7 @@ def disagreements(left: DataFrame, right: DataFrame, contract: Contract) -> tupl
 def key_differences(
     left: DataFrame, right: DataFrame, key: Sequence[str], values: Sequence[str], tolerance: Tolerance, most: int
 ) -> tuple[dict[date, KeyCounts], tuple[Disagreement, ...]]:
-    """Count the keys that differ on each day, and return the first of each kind; values have one type on both sides."""
+    """Count the differing keys of each day, and return the first of each kind; values have one type on both sides."""
     with kept_frames() as keep:
         found = keep(differing_keys(left, right, key, values, tolerance))
         kinds = {"missing_left": "isnull(_rows_0)", "missing_right": "isnull(_rows_1)"}
@@ -124,10 +124,10 @@ def key_differences(
 def differing_keys(
     left: DataFrame, right: DataFrame, key: Sequence[str], values: Sequence[str], tolerance: Tolerance = EXACT
 ) -> DataFrame:
-    """Return one row for each key that differs, with `_rows_0` and `_0_n` of the left side, `_rows_1` and `_1_n`.
+    """Return one row for each differing key, with `_rows_0` and `_0_n` of the left side, `_rows_1` and `_1_n`.
 
-    `_unequal` says which of the values differ. A key that one side has in several rows is compared by their number,
-    their greatest values and, where no figure may differ, a hash of all.
+    `_unequal` says which of the values differ. A key with several rows on one side is compared by their number, their
+    greatest values and, without tolerance, a hash of all.
     """
     by = [*dict.fromkeys((DAY, *key))]
     sides = [_side(rows, by, values, at) for at, rows in enumerate((left, right))]
@@ -147,7 +147,7 @@ def differing_keys(
 
 
 def _side(rows: DataFrame, by: Sequence[str], values: Sequence[str], at: int) -> DataFrame:
-    """Return one row per key: how many there are of it, a hash of them, and the greatest value of each column."""
+    """Return one row per key: its number of rows, their hash, and the greatest value of each column."""
     return rows.groupBy(*by).agg(
         F.expr(f"count(1) AS _rows_{at}"),
         F.expr(f"sum({row_hash_sql(values)} & {_LOW_HALF}L) AS _hash_{at}"),
@@ -178,9 +178,9 @@ _WHOLE = "decimal(38,0)"
 
 
 def day_changes(before: DataFrame, after: DataFrame, contract: Contract) -> dict[date, DayChange]:
-    """Return rows added, removed and changed by key, and the sums of all amounts, of every day that either frame has.
+    """Return rows added, removed and changed by key, and the sums of all amounts, for every day of either frame.
 
-    Each frame has one row per key and day. An amount whose sum does not fit the type, before or after, is left out: a
+    Each frame has one row per key and day. An amount whose sum does not fit its type, before or after, is left out: a
     display must not fail.
     """
     names = amounts(contract)
@@ -235,8 +235,8 @@ def moved_sums(
 ) -> dict[date, Moves]:
     """Sum columns of some days before and after, exactly, in one job; return the days on which a sum differs.
 
-    A column that had no value at all in the rows of a day before, as one that was added since, has not moved on it.
-    Columns are whole numbers or decimals of the new content. Of each day the first keys are returned.
+    A column without any value on a day before, such as one that was added since, has not moved on it. Columns are whole
+    numbers or decimals of the new content. The first keys of each day are returned.
     """
     keys = [f"_key_{at}" for at in range(len(by))]
     names = [f"_{side}_{at}" for at in range(len(columns)) for side in ("before", "after")]
@@ -281,24 +281,24 @@ def moved_sums(
 
 
 def _digits(name: str) -> str:
-    """Write a sum as text without the zeros that only its type has; no type holds every two decimals exactly."""
+    """Return a sum as text without its type's trailing zeros; no type holds every two decimals exactly."""
     text = f"coalesce(CAST({name} AS string), '0')"
     return f"CASE WHEN {text} LIKE '%.%' THEN trim(TRAILING '.' FROM trim(TRAILING '0' FROM {text})) ELSE {text} END"
 
 
 class SideError(PlatformError):
-    """A side of a reconciliation is not there, or cannot be compared with the other one."""
+    """A side of a reconciliation does not exist, or cannot be compared with the other one."""
 
     is_misspelt = True
 
 
 def golden_copy(spark: SparkSession, place: str, contract: Contract) -> DataFrame:
-    """Return the rows of a Parquet or Delta folder, or of a CSV or its URL, all of one moment.
+    """Return the rows of a Parquet or Delta folder, or of a CSV file or URL, all of one moment.
 
     The texts of a CSV become the types of the other side's contract.
 
     Raises:
-        SideError: nothing is there, it cannot be read, or it has no day or values of other types.
+        SideError: it does not exist, cannot be read, or has no day or values of other types.
     """
     folder = folder_of(place)
     there = located(folder.absolute() if folder else place)
@@ -364,13 +364,13 @@ def day_digests(rows: DataFrame, columns: Sequence[str]) -> dict[date, Digest]:
 
 
 def day_sums(rows: DataFrame, scales: Mapping[str, int]) -> dict[date, dict[str, Decimal | None]]:
-    """Return the sums of some columns of each day; None where a sum has too many digits."""
+    """Return the sums of some columns of each day; None if a sum has too many digits."""
     figures = group_sums(rows, (), scales).collect() if scales else []
     return {row[DAY]: {name: row[name] for name in scales} for row in figures}
 
 
 def group_sums(rows: DataFrame, by: Sequence[str], scales: Mapping[str, int]) -> DataFrame:
-    """Return one row for each day and group, with the sums of some columns, each with its digits after the point."""
+    """Return one row for each day and group, with the sums of some columns, each with its decimal places."""
     sums = (f"try_sum(CAST(`{name}` AS decimal(38,{scale}))) AS `{name}`" for name, scale in scales.items())
     return rows.groupBy(*dict.fromkeys((DAY, *by))).agg(*map(F.expr, sums))
 
@@ -378,7 +378,7 @@ def group_sums(rows: DataFrame, by: Sequence[str], scales: Mapping[str, int]) ->
 def arrivals_of_keys(
     raw: DataFrame, key: Sequence[str], wanted: Collection[tuple[date, Key]]
 ) -> dict[tuple[date, Key], tuple[str, ...]]:
-    """Return which arrivals brought rows of some keys, by day and key; its values are texts."""
+    """Return the arrivals that brought rows of some keys, by day and key; its values are texts."""
     text = json.dumps([{"_on": str(day), "_wanted": values} for day, values in wanted])
     schema = "array<struct<_on: date, _wanted: array<string>>>"
     asked = raw.sparkSession.range(1).select(F.inline(F.from_json(F.lit(text), schema)))

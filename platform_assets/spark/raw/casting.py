@@ -1,7 +1,7 @@
-"""A delivered field as a value of its column's type, and whether anything of it was lost or had to be guessed.
+"""Cast delivered fields to their column's types, and find values that lost anything or had to be guessed.
 
-Everything is an SQL expression over columns of the contract, whose names and types are on the allow-list. Put together
-from column objects, each part would be several calls into the JVM, thousands for a table.
+Everything is an SQL expression over columns of the contract, whose names and types are on an allow-list. Built from
+column objects, each part would be several calls into the JVM, thousands for a table.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ _LONGEST_NUMBER = 200
 
 
 def as_declared(column: Column, came: str, csv: Csv | None) -> str | None:
-    """Return a delivered text as one that needs no declaration to be read; None if there is none for its column.
+    """Return a delivered text converted to the default format; None if its column declares none.
 
-    What is not as declared becomes a text that is no value of the column's type, so that its row is refused.
+    A text that is not as declared becomes one that does not fit the column's type, so that its row is refused.
 
     Args:
-        csv: how CSV files are written, of a field of such a file.
+        csv: format of CSV files, for a field of such a file.
     """
     if came != "string":
         return None
@@ -68,7 +68,7 @@ def as_declared(column: Column, came: str, csv: Csv | None) -> str | None:
 
 
 def _plain_number(text: str, csv: Csv) -> str:
-    """Return a number with a point before its decimals and no signs between its thousands."""
+    """Return a number with a decimal point and no thousands separators."""
     point = re.escape(csv.decimal)
     grouped = rf"|\d{{1,3}}({re.escape(csv.thousands)}\d{{3}})+" if csv.thousands else ""
     whole = rf"^\s*[+-]?(\d+{grouped})?({point}\d*)?([eE][+-]?\d+)?\s*$"
@@ -80,7 +80,7 @@ def _plain_number(text: str, csv: Csv) -> str:
 
 
 def _iso(text: str, pattern: str, type_: str) -> str:
-    """Return a date or time, written as a pattern says, as ISO has it."""
+    """Return a date or time in ISO format, parsed by a pattern."""
     matched, groups = date_pattern(pattern, type_)
     regex = _literal(matched)
     part = {name: f"regexp_extract({text}, {regex}, {group})" for name, group in groups.items()}
@@ -107,12 +107,12 @@ def _literal(text: str) -> str:
 
 
 def is_cast(column: Column, came: str) -> bool:
-    """Return whether a field of a Spark type has to be cast to become one of its column."""
+    """Return whether a field of a Spark type has to be cast to its column's type."""
     return came != _SPARK_NAMES.get(column.type, column.type)
 
 
 def cast(given: str, came: str, column: Column) -> str:
-    """Return a delivered field in the type of its column, null where it does not fit."""
+    """Return a delivered field in the type of its column, null if it does not fit."""
     if _is_epoch(came, column):
         assert column.epoch is not None
         units = f"try_cast({_as_text(given, came)} AS decimal(28,9))"
@@ -125,7 +125,7 @@ def cast(given: str, came: str, column: Column) -> str:
 
 
 def lost(given: str, came: str, column: Column) -> str:
-    """Return whether casting a field lost something of it, or had to guess."""
+    """Return whether casting a field lost something, or had to guess."""
     got = f"`{column.name}`"
     nothing = f"{given} IS NOT NULL AND {got} IS NULL"
     kind = column.type.partition("(")[0]
@@ -157,7 +157,7 @@ def lost(given: str, came: str, column: Column) -> str:
 
 
 def misfit(given: str, came: str, column: Column) -> str:
-    """Return the reason why a field that lost something is refused, as an SQL text."""
+    """Return the reason for refusing a field that lost something, as an SQL text."""
     if _is_epoch(came, column):
         return f"'no whole microseconds as a number of {column.epoch} since 1970'"
     written = f" by {column.pattern}" if column.pattern and came == "string" else ""
@@ -174,11 +174,11 @@ def misfit(given: str, came: str, column: Column) -> str:
 
 
 def nanoseconds(name: str, end: str, type_: str | None) -> str:
-    """Return a moment that Spark reads as a number of nanoseconds as a text with all of them.
+    """Return a moment, which Spark reads as a number of nanoseconds, as a text with all of them.
 
     Args:
-        end: what follows the moment: `Z`, or nothing of a local time.
-        type_: of the contract's column; None where it declares none. A date gets no time at midnight.
+        end: text after the moment: `Z`, or nothing for a local time.
+        type_: type of the contract's column; None if it declares none. A date gets no time at midnight.
     """
     given = "`" + name.replace("`", "``") + "`"
     at = f"timestamp_micros({given} div 1000)"
@@ -195,14 +195,14 @@ def _is_epoch(came: str, column: Column) -> bool:
 
 
 def _is_local(given: str, came: str, column: Column) -> str | None:
-    """Return whether a field is a time of the clocks in its column's zone; None where none can be."""
+    """Return whether a field is a local time in its column's zone; None if none can be."""
     if column.zone is None or came not in {"string", "date", "timestamp_ntz"}:
         return None
     return f"NOT {given} {_HAS_OFFSET}" if came == "string" else f"{given} IS NOT NULL"
 
 
 def _is_uncertain(given: str, column: Column) -> str:
-    """Return whether the clocks of a zone show a time twice or never, as when they are put back or forward."""
+    """Return whether a local time exists twice or never in a zone, as when clocks change."""
     clock, got = f"try_cast({given} AS timestamp)", f"`{column.name}`"
     day, zone = "INTERVAL '24' HOUR", f"'{column.zone}'"
     # Of two moments Spark takes the earlier: the later is found with the offset that holds a day afterwards.
@@ -212,7 +212,7 @@ def _is_uncertain(given: str, column: Column) -> str:
 
 
 def _as_text(given: str, came: str) -> str:
-    """Return what becomes a decimal: of a floating-point number its own digits, null where these are not certain.
+    """Return the text that becomes a decimal: a floating-point number's own digits, null if these are uncertain.
 
     Java computes an amount with an exponent of many digits for hours, or fails: no column of a contract holds it.
     """
@@ -230,5 +230,5 @@ def _has_exponent(text: str) -> str:
 
 
 def _significant(number: str) -> str:
-    """Return the digits of a number without zeros at its ends: rounding that changes a number changes these."""
+    """Return a number's digits without zeros at its ends: rounding that changes a number changes these."""
     return f"trim(BOTH '0' FROM regexp_replace(CAST({number} AS string), r'[eE].*|[^0-9]', ''))"

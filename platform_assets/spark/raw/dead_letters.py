@@ -1,6 +1,6 @@
-"""Rows that did not get through: refused at parsing, quarantined by a rule, or of a key that was erased.
+"""Dead letters: rows refused at parsing, quarantined by a rule, or of an erased key.
 
-Workers recognise rows of erased keys by hashes, so that neither value nor secret is in a plan, a log or the UI.
+Workers recognize rows of erased keys by hashes, so neither value nor secret is in a plan, a log or the UI.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from platform_assets.spark.sail.session import is_sail
 
 
 def is_late() -> Column:
-    """Return whether a row without a day, of `parse`, came too late or too far ahead; the others were refused."""
+    """Return whether a row without a day, as `parse` returns it, was late or too far ahead; the others were refused."""
     return F.isnull(DAY) & F.col("_kind").isin(RECORD, VOID)
 
 
 def late_rows(parsed: DataFrame) -> DataFrame:
-    """Return the rows that `parse` found too late or too far ahead, with their day."""
+    """Return the rows that `parse` found late or too far ahead, with their day."""
     return parsed.where(is_late()).withColumn(DAY, F.col("_order_day"))
 
 
@@ -44,7 +44,7 @@ _MOST_PLAIN_DECIMALS = 6
 
 
 def payload(rows: DataFrame, columns: Sequence[str]) -> Column:
-    """Return some columns of every row as a JSON object, in their order, those without a value left out."""
+    """Return some columns of every row as a JSON object, in their order, without null values."""
     if not is_sail(rows.sparkSession):
         return F.to_json(F.struct(*columns))
     types = {field.name: field.dataType for field in rows.schema.fields}
@@ -52,11 +52,11 @@ def payload(rows: DataFrame, columns: Sequence[str]) -> Column:
 
 
 def as_json(types: Mapping[str, DataType]) -> Column:
-    """Return the text that Spark's `to_json` makes of a struct of columns of a contract, without it.
+    """Return the same text as Spark's `to_json` for a struct of contract columns, without calling it.
 
-    What Spark wrote lies in quarantines, and their digests were taken of it. Sail's `to_json` writes `2.10` as `2.1`,
-    moments otherwise, and control characters in small letters: for it the text is put together type by type. Of a
-    double the text is the engine's own: Java has other digits, and the tables are refused for that.
+    Quarantines contain Spark's text, and their digests cover it. Sail's `to_json` writes `2.10` as `2.1`, moments
+    differently, and control characters in lower case: for Sail the text is put together type by type. Of a double the
+    text is the engine's own: Java has other digits, and the tables are refused for that.
     """
     fields = [F.concat(F.lit(f'"{name}":'), _value(F.col(name), type_)) for name, type_ in types.items()]
     text = F.concat(F.lit("{"), F.concat_ws(",", *fields), F.lit("}"))
@@ -83,7 +83,7 @@ def _quoted(text: Column) -> Column:
 
 
 def _decimal(column: Column, type_: DecimalType) -> Column:
-    """Write a decimal as Java's `BigDecimal` does: with all decimals, and an exponent where it begins after zeros."""
+    """Return a decimal as Java's `BigDecimal` writes it: with all decimals, and an exponent if it begins with zeros."""
     plain = column.cast("string")
     if type_.scale <= _MOST_PLAIN_DECIMALS:
         return plain
@@ -99,7 +99,7 @@ def _decimal(column: Column, type_: DecimalType) -> Column:
 
 
 def quarantined_rows(raw: DataFrame, columns: Sequence[str], rules: Sequence[Rule], voided: str | None) -> DataFrame:
-    """Return the raw rows that break a rule, with the names of all rules they break."""
+    """Return the raw rows that break rules, with the names of all broken rules."""
     is_broken = ~F.col("_good") | (F.col("_kind") == BREACH)
     broken = with_verdict(raw, rules, voided).where((F.col("_kind") != TOMBSTONE) & is_broken)
     return with_broken_rules(broken.drop("_good"), rules).select(
@@ -116,9 +116,9 @@ def is_refused() -> Column:
 
 
 def commonest_faults(parsed: DataFrame, arrivals: Collection[str], pattern: str) -> dict[str, str]:
-    """Return the first fault of most refused rows of each arrival, of several the last by name.
+    """Return the commonest fault of the refused rows of each arrival, of several the last by name.
 
-    The pattern is of a fault without its value, with two groups.
+    The pattern matches a fault without its value, with two groups.
     """
     fault = F.regexp_replace("_kind", f"(?s)^{pattern}.*$", "$1: $2")
     refused = parsed.where(is_refused() & F.col("_arrival").isin(list(arrivals)))
@@ -127,25 +127,25 @@ def commonest_faults(parsed: DataFrame, arrivals: Collection[str], pattern: str)
 
 
 def refused_rows(parsed: DataFrame) -> DataFrame:
-    """Return the rows that `parse` refused, of some whole files, as `REFUSED` has them."""
+    """Return the rows of some whole files that `parse` refused, in the columns of `REFUSED`."""
     files = parsed.where(is_refused()).select("_arrival").distinct()
     of_these = _numbered(parsed.join(F.broadcast(files), "_arrival", "left_semi")).where(is_refused())
     return of_these.withColumn("_attempts", F.lit(1)).selectExpr(*_LETTER)
 
 
 def replayed_rows(parsed: DataFrame, tried: DataFrame, before: str) -> DataFrame:
-    """Return the rows of parsed files that are replayed, as arrivals of their own, each in the place that it first had.
+    """Return the replayed rows of parsed files, as arrivals of their own, each in its first place.
 
     Args:
-        tried: the rows that are replayed: `_arrival`, `_row`, `_place` and `_attempts`.
-        before: stands before the path of the file in the name of its arrival.
+        tried: rows to replay: `_arrival`, `_row`, `_place` and `_attempts`.
+        before: prefix of the file's path in the name of its arrival.
     """
     found = _numbered(parsed).drop(PLACE).join(F.broadcast(tried), ["_arrival", "_row"])
     return found.withColumn("_arrival", F.concat(F.lit(before), "_arrival")).select(*parsed.columns)
 
 
 def refused_again(replayed: DataFrame, tried: DataFrame, before: str) -> DataFrame:
-    """Return the rows of `replayed_rows` that were refused once more, as rows of the files that they came with."""
+    """Return `replayed_rows` that were refused again, as rows of their original files."""
     refused = replayed.where(is_refused()).withColumn("_arrival", F.replace("_arrival", F.lit(before), F.lit("")))
     again = refused.join(F.broadcast(tried), ["_arrival", PLACE])
     return again.withColumn("_attempts", F.col("_attempts") + 1).selectExpr(*_LETTER)
@@ -169,9 +169,9 @@ _FROM = ("_arrival", "_arrival_date", "_place")
 
 
 def is_erased(rows: DataFrame, keys: ErasedKeys) -> Column:
-    """Return whether rows of any table are of an erased key, by their fields or by the text that was kept of them.
+    """Return whether rows belong to an erased key, by their fields or by their kept text.
 
-    Columns that they lack say nothing.
+    Columns that they lack are ignored.
     """
 
     def of_erased_key(*texts: str | None) -> bool:
@@ -183,7 +183,7 @@ def is_erased(rows: DataFrame, keys: ErasedKeys) -> Column:
 
 
 def without_erased(parsed: DataFrame, keys: ErasedKeys | None) -> DataFrame:
-    """Return parsed rows; those of erased keys are of kind `erased` and keep nothing but where they came from."""
+    """Return parsed rows; those of erased keys have kind `erased` and only their origin."""
     if keys is None:
         return parsed
     marked = parsed.withColumn("_is_erased", is_erased(parsed, keys))

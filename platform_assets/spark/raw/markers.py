@@ -1,6 +1,6 @@
-"""Rows of raw that were not delivered: withdrawals take back an arrival; tombstones mark versions on other days.
+"""Rows of raw that were not delivered: withdrawal markers and tombstones of versions on other days.
 
-Raw keeps the rows of an arrival that was taken back or replaced; they count no more on the days of its marker.
+Raw keeps the rows of a withdrawn or replaced arrival; they no longer count on the days with its marker.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ _ON = "_on"
 def is_undated(source: Contract) -> Column:
     """Return whether a raw row is a delete without event time.
 
-    Such a delete is a void on the day it arrived. Which days it reaches follows from it and the records alone, so that
-    it makes no difference which of them is taken first.
+    Such a delete is a void on its arrival day. The days that it reaches follow from it and the records alone, in any
+    order of ingestion.
     """
     assert source.event_time is not None
     return (F.col("_kind") == VOID) & F.isnull(source.event_time)
 
 
 def reached_deletes(deletes: DataFrame, raw: DataFrame, source: Contract) -> DataFrame:
-    """Return deletes that are `is_undated` with each day `_on` that has a record of their key within their reach."""
+    """Return `is_undated` deletes with each day `_on` that has a record of their key within their reach."""
     records = raw.where(F.col("_kind") == RECORD).select(*source.key, F.col(DAY).alias(_ON)).distinct()
     return deletes.join(records, list(source.key)).where(takes(source, _ON))
 
 
 def takes(source: Contract, day: str) -> Column:
-    """Return whether a raw table takes rows of a day without approval, if they arrived on `_arrival_date`."""
+    """Return whether a raw table accepts rows of a day without approval, if they arrived on `_arrival_date`."""
     is_taken = F.date_diff("_arrival_date", day).between(-source.ahead_days, source.restatement_window_days)
     for closed in source.protected:
         is_closed = F.col(day).between(F.lit(closed.first), F.lit(closed.last))
@@ -46,7 +46,7 @@ def takes(source: Contract, day: str) -> Column:
 
 
 def tombstones_of_deletes(pairs: DataFrame) -> DataFrame:
-    """Return the tombstones by which other days know of the deletes that have reached them."""
+    """Return the tombstones of deletes on the days that they have reached."""
     copies = {"_kind": F.lit(TOMBSTONE), "_rescued": F.lit(None).cast("string"), "_order_day": F.col(_ON)}
     return pairs.where(F.col(_ON) != F.col(DAY)).withColumns({**copies, DAY: F.col(_ON)}).drop(_ON)
 
@@ -62,26 +62,26 @@ RowBalances = Mapping[date, Mapping[str, int]]
 
 
 def effective_rows(raw: DataFrame) -> DataFrame:
-    """Return the raw rows that count: without withdrawals, and without what they take back, tombstones too."""
+    """Return the raw rows that count: without withdrawal markers and withdrawn rows, including their tombstones."""
     kept = raw.where(F.col("_kind") != WITHDRAWAL).join(F.broadcast(_markers(raw)), [DAY, "_arrival"], "left_anti")
     return kept.select(*raw.columns)
 
 
 def withdrawn_rows(raw: DataFrame) -> dict[date, int]:
-    """Return how many delivered rows count no more, by day."""
+    """Return how many delivered rows no longer count, by day."""
     return delivered_rows(raw.join(F.broadcast(_markers(raw)), [DAY, "_arrival"], "left_semi"))
 
 
 def delivered_rows(raw: DataFrame) -> dict[date, int]:
-    """Count rows by day, tombstones and withdrawals left out."""
+    """Count rows by day, without tombstones and withdrawal markers."""
     counts = raw.where(_is_delivered()).groupBy(DAY).count().collect()
     return {row[DAY]: row["count"] for row in counts}
 
 
 def newest_deliveries(raw: DataFrame) -> DataFrame:
-    """Return the rows of each day's newest arrival date, of a source whose arrivals replace others.
+    """Return the rows of each day's newest arrival date, for a source whose arrivals replace others.
 
-    Where that has only `absences`, none is left.
+    If that arrival has only `absences`, none is left.
     """
     is_deciding = _is_delivered() | F.isnull("_order_day")
     newest = raw.where(is_deciding).groupBy(DAY).agg(F.max("_arrival_date").alias("_arrival_date"))
@@ -89,10 +89,10 @@ def newest_deliveries(raw: DataFrame) -> DataFrame:
 
 
 def absences(lying: DataFrame, source: Contract) -> DataFrame:
-    """Return a tombstone of no day of order, and no key, for each arrival without a row of a day that an older one has.
+    """Return a marker for each arrival without a row on a day for which an older arrival has one.
 
     Args:
-        lying: `DAY`, `_arrival`, `_arrival_date` and `_kind` of all raw rows that count, those being ingested included.
+        lying: `DAY`, `_arrival`, `_arrival_date` and `_kind` of all raw rows that count, including arriving ones.
         source: contract of the raw table, whose arrivals are snapshots of all of it.
     """
     delivered = lying.where(_is_delivered())
@@ -106,7 +106,7 @@ def absences(lying: DataFrame, source: Contract) -> DataFrame:
 def with_withdrawn(
     row_balances: RowBalances, withdrawn: Mapping[date, int], delivered: Mapping[date, int]
 ) -> dict[date, dict[str, int]]:
-    """Return what becomes of all raw rows of each day."""
+    """Return the outcome of all raw rows of each day."""
     names = ("raw", "quarantined", "voided", "expected", "keys", "keys_quarantined", "rivals", "most_versions")
     nothing = dict.fromkeys(names, 0)
     return {
@@ -118,7 +118,7 @@ def with_withdrawn(
 
 
 def rows_taken_back(raw: DataFrame, arrivals: Collection[str]) -> dict[tuple[date, str], int]:
-    """Return the days on which some arrivals have rows that count, and how many were delivered, without tombstones."""
+    """Return the days on which some arrivals have valid rows, and how many were delivered, without tombstones."""
     per_arrival = raw.where(F.col("_arrival").isin(*arrivals)).groupBy(DAY, "_arrival")
     return {
         (row[DAY], row["_arrival"]): row["rows"]
@@ -127,13 +127,13 @@ def rows_taken_back(raw: DataFrame, arrivals: Collection[str]) -> dict[tuple[dat
 
 
 def withdrawals(raw: DataFrame, arrivals: Collection[str], schema: StructType) -> DataFrame:
-    """Return the markers that take back some arrivals on the days on which they have rows that count."""
+    """Return the withdrawal markers of some arrivals on the days with their valid rows."""
     pairs = raw.where(F.col("_arrival").isin(*arrivals)).select(DAY, "_arrival").distinct()
     return as_raw(pairs.withColumn("_kind", F.lit(WITHDRAWAL)), schema)
 
 
 def as_raw(rows: DataFrame, schema: StructType) -> DataFrame:
-    """Return rows with the columns of raw, null where they have none of that name."""
+    """Return rows with the columns of raw, null for missing ones."""
     lacking = [
         F.lit(None).cast(field.dataType).alias(field.name) for field in schema.fields if field.name not in rows.columns
     ]
@@ -164,18 +164,18 @@ def tombstones(
 ) -> DataFrame | None:
     """Return a tombstone for every version of a key that may be newer than the oldest one of another day, on that day.
 
-    A tombstone is the version itself, fields and all: whether it keeps the rules, and so takes the record away from the
-    day, is decided when the day is computed, by the rules of then. It has the version's own arrival, so that
-    it goes when that is withdrawn. Days are compared two by two and only within `moves_within_days` of each other, and
-    by the declared columns alone, so that the outcome does not depend on the order in which versions arrive: of those
-    that are equal in them each gets a tombstone on the other's day, and computing the days uses the whole order.
+    A tombstone is the version itself with all fields: whether it keeps the rules, and so removes the record from the
+    day, is decided when the day is computed, by the rules of then. It has the version's own arrival, so that it goes
+    when that is withdrawn. Days are compared in pairs, only within `moves_within_days`, and by the declared columns
+    alone, so that the outcome does not depend on the order of arrival: versions that are equal in these get tombstones
+    on each other's days, and computing the days uses the whole order.
 
     Args:
         arriving: raw rows being ingested.
-        present: raw rows already there that count, without tombstones, of every day within reach; None where there are
-            none. Among themselves they have been compared.
+        present: raw rows already there that count, without tombstones, of every day within reach; None without any.
+            They have been compared with each other.
         keep: caches frames that are read several times, until the tombstones are staged.
-        few: there are at most `MOST_BROADCAST` arriving rows, so that those present need not be shuffled to be found.
+        few: whether there are at most `MOST_BROADCAST` arriving rows, so that the present rows need no shuffle.
 
     Returns:
         Raw rows of kind tombstone, on the days that they mark; None if no key is on two days.
@@ -216,7 +216,7 @@ def tombstones(
 
 
 def _told(lying: DataFrame, source: Contract) -> DataFrame:
-    """Return the versions that need a tombstone on another day, `_loser`, and have none yet."""
+    """Return versions that need a tombstone on another day, `_loser`, and have none yet."""
     key, order = source.key, F.struct(F.lit(0), *source.versioned_by)
     oldest = lying.groupBy(*key, F.col(DAY).alias(_LOSER)).agg(
         F.min(order).alias("_oldest"),
@@ -230,8 +230,8 @@ def _told(lying: DataFrame, source: Contract) -> DataFrame:
 
 
 def within_reach_only(raw: DataFrame, within_days: int) -> DataFrame:
-    """Return raw rows without the tombstones of versions that lie further away than versions of one key can.
+    """Return raw rows without tombstones of versions beyond the distance of one key's versions.
 
-    They were made under a contract that looked further.
+    They were made under a contract that looked farther.
     """
     return raw.where((F.col("_kind") != TOMBSTONE) | (F.abs(F.date_diff("_order_day", DAY)) <= within_days))

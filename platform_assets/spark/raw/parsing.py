@@ -1,7 +1,7 @@
-"""Landed files as typed rows: rows that can enter raw, and refused rows with their reasons.
+"""Parse landed files into typed rows: rows that can enter raw, and refused rows with their reasons.
 
-Text is never guessed: every field is cast to the contract's type, and a field that does not fit refuses its row.
-Nothing here knows today's date: what becomes of a row follows from the row, the date it arrived, and the contract.
+Text is never guessed: every field is cast to the contract's type, and a row with a field that does not fit is refused.
+Nothing here knows today's date: a row's outcome follows from the row, its arrival date, and the contract.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _PATTERN = re.compile(r"[\\{}\[\]*?]")
 
 @dataclass(frozen=True)
 class Layout:
-    """Files that are read together because they look alike.
+    """Files of the same form, which are read together.
 
     Args:
-        columns: names in the files' order; a column of the contract that is not among them is null.
-        copied: whether these are copies, each with its records on lines of their own, as `sources.text` writes them.
-        nanoseconds: columns of Parquet in nanoseconds, each with what follows a moment of it: `Z` if it counts in UTC.
+        columns: names in the files' order; a missing column of the contract is null.
+        copied: whether these are copies with one record per line, as `sources.text` writes them.
+        nanoseconds: Parquet columns in nanoseconds, each with the text after its moments: `Z` if it counts in UTC.
     """
 
     format: Format
@@ -59,7 +59,7 @@ class Layout:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns as Spark can name them: one of a CSV file may have no name, and gets one that no other has."""
+        """Return names of the columns for Spark: a CSV column without a name gets a unique one."""
         others = {name.casefold() for name in self.columns}
         return tuple(
             name or next(free for n in count(place) if (free := f"_column_{n}") not in others)
@@ -68,7 +68,7 @@ class Layout:
 
     @property
     def file_names(self) -> set[str]:
-        """The names that the files were delivered with."""
+        """Return the delivered names."""
         names = {file.rpartition("/")[2] for file in self.files}
         return {name.removesuffix(ENDING) for name in names} if self.copied else names
 
@@ -79,7 +79,7 @@ def parse(
     """Return the rows of some landed files, each read and judged once.
 
     Args:
-        came: when the content of files arrived first, of those that came before: by that their rows are late.
+        came: first arrival of files whose content came before: it decides whether their rows are late.
 
     Returns:
         Rows in `raw_schema`, nothing computed yet. What must not enter raw has no day: of a refused row `_kind` is the
@@ -138,11 +138,10 @@ def _read(spark: SparkSession, layout: Layout, contract: Contract) -> DataFrame:
 
 
 def _place(format: Format) -> Column:
-    """Return a number that grows from row to row of a file, however Spark deals out the file's parts.
+    """Return a number that grows from row to row of a file, however Spark splits the file.
 
-    Of text Spark knows no row number, but where the part begins that a task reads, and how many rows the task has read.
-    A part has fewer rows than bytes, so that the next one begins beyond all of its numbers, also where a task has read
-    hundreds of parts before. Nothing must drop rows before they are numbered.
+    Spark knows no row number of text, but the offset of a task's part, and how many rows the task has read. A part has
+    fewer rows than bytes, so the next one begins beyond all of its numbers. No row may be dropped before numbering.
     """
     if format == "parquet":
         return F.col("_metadata.row_index")
@@ -151,7 +150,7 @@ def _place(format: Format) -> Column:
 
 
 def _json_fields(lines: DataFrame, layout: Layout, *, is_read: bool) -> DataFrame:
-    """Return each line as the text of its fields, with all `_names`; `_broken` is why it is no record, if so."""
+    """Return each line as the text of its fields, with all `_names`; `_broken` is why it is not a record, if so."""
     text = StructType([StructField(name, StringType()) for name in (*layout.columns, "_broken")])
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_broken"}
     options |= {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
@@ -175,14 +174,14 @@ def _json_fields(lines: DataFrame, layout: Layout, *, is_read: bool) -> DataFram
 
 
 def _restored(text: Column, marks: Iterable[tuple[str, str]] = MARKED) -> Column:
-    """Return a text with its line ends, which a copy has as marks."""
+    """Return a text with its line ends, for which a copy has marks."""
     for written, meant in marks:
         text = F.replace(text, F.lit(written), F.lit(meant))
     return text
 
 
 def _located(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
-    """Return where each row came from: `<folder>/<arrival date>/<file>`, the end of the file's URL."""
+    """Return the origin of each row: `<folder>/<arrival date>/<file>`, the end of the file's URL."""
     assert contract.source is not None
     end = F.substring_index("_file_path", "/", -len(contract.source.folder.split("/")) - 2)
     # Decoded only where there is something to decode, since it is done for every row.
@@ -197,7 +196,7 @@ def _located(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
 
 
 def _typed(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
-    """Return the contract's columns typed beside the delivered fields, which are kept as `_as_delivered_<n>`."""
+    """Return the contract's typed columns next to the delivered fields, which are kept as `_as_delivered_<n>`."""
     absent = [name for name in contract.column_names if name not in layout.columns]
     frame = with_columns(frame, {name: F.lit(None).cast("string") for name in absent})
     types = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
@@ -234,20 +233,20 @@ def _as_text(n: int) -> str:
 
 
 def _given(n: int, names: Collection[str]) -> str:
-    """Return what a column is cast from: the field, or its text as no declaration would be needed to read it."""
+    """Return the source of a cast: the field, or its text in the default format."""
     return _as_text(n) if _as_text(n) in names else _as_delivered(n)
 
 
 def _named(name: str) -> Column:
-    """Return a column of a file, whose name may hold anything, and so has no place in SQL."""
+    """Return a column of a file by its name, which may contain anything, and so cannot be in SQL."""
     return F.col("`" + name.replace("`", "``") + "`")
 
 
 def _judged(typed: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
-    """Return the rows with `_reason`, which is null where a row can enter raw, and fields that do not matter made null.
+    """Return the rows with `_reason`, null if a row can enter raw, and with irrelevant fields of voids made null.
 
-    To take a key back, a void needs that key and its place in the order. What else is written in it may be anything:
-    what does not fit its type becomes null, and the row as it was delivered is kept in `_rescued`.
+    A void needs only its key and its place in the order. Other fields may be anything: a value that does not fit its
+    type becomes null, and the row as delivered is kept in `_rescued`.
     """
     types = {field.name: field.dataType.simpleString() for field in typed.schema.fields}
     losses = {
@@ -268,7 +267,7 @@ def _judged(typed: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
 
 
 def _refusal(types: Mapping[str, str], losses: Mapping[str, str], layout: Layout, contract: Contract) -> str:
-    """Return why a row is refused, null where it can enter raw: all that is wrong with its fields, or with its line."""
+    """Return why a row is refused, null if it can enter raw: all faults of its fields, or of its line."""
     of_line: list[tuple[str, str]] = []
     checks: list[tuple[str, str]] = []
     if layout.format == "json":
@@ -305,7 +304,7 @@ def _refusal(types: Mapping[str, str], losses: Mapping[str, str], layout: Layout
 
 
 def _in_years(contract: Contract) -> dict[str, str]:
-    """Return, for each column of moments, whether one is null or in the years 1 to 9999.
+    """Return whether each column of moments is null or in the years 1 to 9999.
 
     Python, Delta's partitions and the ledger have no others. Spark has many more; even as a bound of a staged file
     whose row was refused, one would end the process that writes Delta's log.
@@ -319,12 +318,12 @@ def _in_years(contract: Contract) -> dict[str, str]:
 
 
 def _local(when: str, zone: str) -> str:
-    """Return what the clocks of a zone show at a moment."""
+    """Return the local time of a moment in a zone."""
     return f"from_utc_timestamp({when}, '{zone}')"
 
 
 def _payload(types: Collection[str], contract: Contract) -> str:
-    """Return the row as it was delivered: the line where there is one, else its fields as JSON."""
+    """Return the row as delivered: its line if there is one, else its fields as JSON."""
     given = {column.name: _as_delivered(n) for n, column in enumerate(contract.columns)}
     fields = [f"{got if got in types else f'`{name}`'} AS `{name}`" for name, got in given.items()]
     as_json = f"to_json(struct({', '.join(fields)}, _rescued))"
@@ -374,9 +373,9 @@ _MARK = "\\t"
 
 
 def _values(deep: int) -> str:
-    """Return the pattern of a JSON object's next field, whose value is the group, in a line that is one object.
+    """Return the pattern of a JSON object's next field, with the value as its group, in a line with one object.
 
-    Nothing of it is tried twice, so that it takes neither stack nor time on a long line.
+    Nothing of it is tried twice, so it takes neither stack nor time on a long line.
     """
     text = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
     nested = rf'[\[{{](?:[^"\[\]{{}}]++|{text})*+[\]}}]'
@@ -386,11 +385,10 @@ def _values(deep: int) -> str:
 
 
 def with_delivered_values(fields: DataFrame, line: str, contract: Contract) -> DataFrame:
-    """Return the fields with their values as they stand in the line, wherever that may be another text.
+    """Return the fields with their values as in the line, if Spark may have changed the text.
 
-    Spark makes a text of a number with a fraction or an exponent by way of a floating-point one, also within lists and
-    objects, and writes these without their white space. Only a line in which such a field is found is read a second
-    time. A value that is a text stays what Spark read.
+    Spark converts numbers with a fraction or an exponent through floating point, also within lists and objects, and
+    writes these without white space. Only a line with such a field is read again. A text value stays as Spark read it.
     """
     may_be_other = F.isnull("_broken") & F.expr(_may_be_other(contract, line))
     values = F.when(may_be_other, F.regexp_extract_all(line, F.lit(_values(_MOST_NESTED)), 1))
@@ -407,10 +405,10 @@ def with_delivered_values(fields: DataFrame, line: str, contract: Contract) -> D
 
 
 def _may_be_other(contract: Contract, line: str) -> str:
-    """Return whether Spark may have read a field as another text than the delivered one, in a way that matters.
+    """Return whether Spark may have changed a field's text in a way that matters.
 
-    All fields of a kind are looked at as one text, each between two marks: this takes a tenth of the code that Spark
-    makes for a condition on each, of which Java would compile nothing.
+    All fields of a kind are checked as one text, each between two marks: this takes a tenth of the code that Spark
+    generates for a condition on each, of which Java would compile nothing.
     """
     texts, found = [], []
     amounts: defaultdict[int, list[str]] = defaultdict(list)

@@ -1,12 +1,12 @@
-"""From all versions of a key to the one that counts.
+"""Choose the version of each key that counts.
 
 The order of the versions of a key, the most significant first: the columns that the contract declares, the arrival
 date, a void before a record, the source's own order of files, the row's place in its file. All of it is a property of
 the delivery, never of when or how it was ingested. Only versions that keep the rules count, on any day; rules do not
 apply to a void. docs/versions.md has an example of each.
 
-A rule is about a delivered record: it sees the columns of the raw contract and the day of the event, and nothing that
-the platform has added. A tombstone is judged as the version that it stands for, which is on another day.
+A rule concerns a delivered record: it sees the columns of the raw contract and the day of the event, and no column of
+the platform. A tombstone is judged like the version on the other day for which it stands.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MOST_BROADCAST = 500_000
 
 
 def file_order(names: Iterable[str]) -> Column:
-    """Compute `planning.replays.file_order` of the file that brought a row, of all that may be it."""
+    """Compute `planning.replays.file_order` of a row's file, for any file name."""
     name = F.substring_index("_arrival", "/", -1)
     spans = {tuple(number.span() for number in re.finditer("[0-9]+", each)) for each in names}
     places = spans.pop() if len(spans) == 1 else None
@@ -54,16 +54,16 @@ def file_order(names: Iterable[str]) -> Column:
 
 
 def with_places(raw: DataFrame) -> DataFrame:
-    """Return raw rows with a place each; those of before raw had it lie first in a file, ordered by its name.
+    """Return raw rows with a place each; older rows without one get the first place in a file, ordered by its name.
 
-    As a text: of regular expressions not every engine makes the same.
+    As a text: engines differ in regular expressions.
     """
     name = F.substring_index("_arrival", "/", -1)
     return raw.withColumns({FILE_ORDER: F.coalesce(FILE_ORDER, name), PLACE: F.coalesce(PLACE, F.lit(-1))})
 
 
 def declared_order(source: Contract) -> tuple[str, ...]:
-    """Return the columns of the order by which a source says which version counts, the most significant first."""
+    """Return the columns of the declared order of versions, the most significant first."""
     order = source.source.order if source.source else None
     files = {None: (), "name": (FILE_ORDER,)}.get(order, (_NUMBER,))
     return (*source.versioned_by, "_arrival_date", "_void", *files)
@@ -72,7 +72,7 @@ def declared_order(source: Contract) -> tuple[str, ...]:
 def order_of(source: Contract) -> tuple[str, ...]:
     """Return the columns that order the versions of a key, the most significant first; rows `in_order` have them.
 
-    The hash orders only rows that were taken before raw had their place.
+    The hash orders only rows that were ingested before raw had their place.
     """
     return tuple(dict.fromkeys((*declared_order(source), FILE_ORDER, PLACE, "_row_hash")))
 
@@ -80,12 +80,12 @@ def order_of(source: Contract) -> tuple[str, ...]:
 def in_order(
     raw: DataFrame, source: Contract, replayed: Mapping[str, Delivery], numbers: Mapping[str, int]
 ) -> DataFrame:
-    """Return raw rows with all columns of their order; those of a file that came before have the place of the first.
+    """Return raw rows with all columns of their order; a repeated file's rows have the first file's place.
 
     Args:
         raw: rows in `raw_schema`.
         replayed: first file of the same content, by arrival, as `planning.replays` finds it.
-        numbers: by which the source orders its files, by arrival, where it declares more than their names.
+        numbers: number of each arrival's file in the source's order, if it declares more than names.
     """
     rows = with_places(raw).withColumn("_void", is_void(source.void_condition))
     if replayed or numbers:
@@ -111,9 +111,9 @@ def greatest_versions(
 
     Args:
         raw: rows that count, `in_order`.
-        parts: of each large day.
-        heavy: a key has so many versions that they are not to meet in one task: every task sends on the greatest of
-            what it has read, and how days lie afterwards is not said.
+        parts: number of parts of each large day.
+        heavy: whether a key has too many versions for one task: every task sends on the greatest of its input, and the
+            resulting partitioning is unspecified.
     """
     order = [F.desc(name) for name in order_of(source)]
     if heavy:  # Spark itself looks for the first of each key before it shuffles, where nothing else asks it to
@@ -127,7 +127,7 @@ def greatest_versions(
 
 
 def superseded_rows(good: DataFrame, source: Contract) -> DataFrame:
-    """Return the rows of each day that another version of their key replaced, with the arrival of that version.
+    """Return the rows of each day that another version of their key replaced, with that version's arrival.
 
     Of rows that count and keep the rules, `in_order`.
     """
@@ -140,7 +140,7 @@ def superseded_rows(good: DataFrame, source: Contract) -> DataFrame:
 
 
 def valid_at_start(raw: DataFrame, first: date, source: Contract, rules: Sequence[Rule]) -> DataFrame:
-    """Move raw rows from before the calendar to its first day, without those that a newer one of their thing replaced.
+    """Move raw rows from before the calendar to its first day, without rows that a newer one replaced.
 
     Rows that break a rule stay, since they go into quarantine.
     """
@@ -159,12 +159,11 @@ def valid_at_start(raw: DataFrame, first: date, source: Contract, rules: Sequenc
 
 
 def row_balances(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> dict[date, dict[str, int]]:
-    """Return what must become of the rows of each raw day, counted without building the result.
+    """Return the required balance of each raw day's rows, counted without computing the result.
 
     Args:
         raw: rows that count, tombstones included, `in_order`.
-        rules: of the silver table that set rows aside; of those with a tolerance it is counted how many rows they
-            judge, and how many of these break them.
+        rules: quarantining rules of the silver table; for those with a tolerance, judged and broken rows are counted.
 
     Returns:
         By day: `raw` rows, `quarantined` rows, `voided` keys, the `expected` rows that stay, all `keys`, those without
@@ -214,10 +213,10 @@ def row_balances(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> dic
 
 
 def _per_key(judged: DataFrame, source: Contract, of_rules: Sequence[str]) -> DataFrame:
-    """Return one row for each key and day: how many rows it has of each kind, and what its newest version is.
+    """Return one row for each key and day: its number of rows of each kind, and its newest version.
 
-    `_asked` are the keys whose version only the rest of the order tells, or that have versions of another content and
-    the same declared order; `_tied` those of them of which not even the kind is known.
+    `_asked` are keys whose version only the rest of the order decides, or that have versions of other content and the
+    same declared order; `_tied` those of them whose kind is still unknown.
     """
     newest_by = order_of(source)[0]
     is_row = F.col("_kind") != TOMBSTONE
@@ -288,12 +287,12 @@ _ROW = "_row"
 def with_verdict(raw: DataFrame, rules: Sequence[Rule], voided: str | None, counted: Sequence[Rule] = ()) -> DataFrame:
     """Add `_good` to raw rows: whether a version competes for its key.
 
-    A version competes if it keeps every rule, null counting as broken, or if it is void. It competes too if it breaks
-    a rule whose breach takes the key back; such a record gets the kind `breach`.
+    A version competes if it keeps every rule, null counting as broken, or if it is void. It also competes if it breaks
+    a rule with `breach="void"`; such a record gets the kind `breach`.
 
     Args:
-        rules: of the silver table that set rows aside.
-        counted: those of them whose verdicts are wanted one by one, as `verdicts` has them.
+        rules: quarantining rules of the silver table.
+        counted: rules whose verdicts are needed one by one, as `verdicts` returns them.
     """
     kept, takes_back = F.lit(True), F.lit(False)
     for rule in rules:
@@ -310,12 +309,12 @@ def with_verdict(raw: DataFrame, rules: Sequence[Rule], voided: str | None, coun
 
 
 def is_void(voided: str | None) -> Column:
-    """Return whether a row withdraws its key; for a tombstone, whether the version that it stands for does."""
+    """Return whether a row deletes its key; for a tombstone, whether its version does."""
     return F.coalesce(F.expr(voided), F.lit(False)) if voided else F.lit(False)
 
 
 def with_broken_rules(raw: DataFrame, rules: Sequence[Rule]) -> DataFrame:
-    """Return raw rows with `_broken`: the names of the rules of silver that a row breaks."""
+    """Return raw rows with `_broken`: the names of the silver rules that a row breaks."""
     names = [F.when(~keeps(rule), F.lit(rule.name)) for rule in rules]
     return _judged(raw, {"_broken": F.array_compact(F.array(*names)) if names else F.array().cast("array<string>")})
 
@@ -326,14 +325,14 @@ def applies(rule: Rule) -> Column:
 
 
 def keeps(rule: Rule) -> Column:
-    """Return whether a row keeps a rule, as far as the row alone says so; a condition that comes out null is broken."""
+    """Return whether a row keeps a rule, as far as the row alone shows; a null condition is broken."""
     is_alone = rule.kind.is_condition
     kept = F.coalesce(F.expr(rule.kind.text), F.lit(False)) if is_alone else ~has_null(rule)
     return kept | ~applies(rule) if rule.where.strip() else kept
 
 
 def has_null(rule: Rule) -> Column:
-    """Return whether a row lacks a value of the columns that a rule looks at."""
+    """Return whether a row lacks a value of a rule's columns."""
     lacks = F.lit(False)
     for name in rule.kind.columns:
         lacks = lacks | F.isnull(name)
@@ -341,12 +340,12 @@ def has_null(rule: Rule) -> Column:
 
 
 def verdicts(rule: Rule) -> dict[str, Column]:
-    """Return whether a row breaks a rule, and whether it is judged, by the names that `rule_counts` knows."""
+    """Return whether a row breaks a rule, and whether it is judged, under the names of `rule_counts`."""
     return {f"_breaks_{rule.name}": ~keeps(rule), f"{JUDGED}{rule.name}": applies(rule)}
 
 
 def rule_counts(rules: Sequence[Rule], figures: Mapping[str, int]) -> dict[str, RuleCount]:
-    """Return what figures of a day say of each rule."""
+    """Return the counts of each rule from a day's figures."""
     return {r.name: RuleCount(*(figures.get(f"_{what}_{r.name}", 0) for what in ("breaks", "judged"))) for r in rules}
 
 

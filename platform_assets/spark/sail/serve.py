@@ -1,4 +1,4 @@
-"""The process of a Sail server: reached by its owner alone, within its memory, and never longer than its parent.
+"""Process of a Sail server: reachable only by its owner, bounded in memory, never outliving its parent.
 
 Sail listens at a port without authentication. So it gets an empty network of its own, and is reached through a socket
 in a folder that only its owner may enter. Only `server.start_server` starts it. It imports no other module of ours, so
@@ -27,11 +27,11 @@ _LOOKS_EVERY_S = 0.2
 
 
 def serve(limit_bytes: int) -> None:
-    """Serve until standard input ends, which it does when the starting process ends in any way.
+    """Serve until standard input ends, which happens when the parent process ends in any way.
 
     Args:
-        limit_bytes: of memory; with more the process ends. The system's own limit counts what was ever asked for, also
-            where nothing is any more, and comes to twice as much: it is for what goes too fast.
+        limit_bytes: memory beyond which the process ends. The system's own limit also counts released address space,
+            and is twice as high: it is for growth that is too fast.
     """
     _into_own_network()
     resource.setrlimit(resource.RLIMIT_DATA, (2 * limit_bytes, 2 * limit_bytes))
@@ -50,7 +50,7 @@ def serve(limit_bytes: int) -> None:
 
 
 def _into_own_network() -> None:
-    """Leave the network of the machine for one with nothing but loopback; who may not do so alone, in a user's own."""
+    """Move into a network namespace with only loopback; without the right to do so, in a user namespace."""
     system, user, group = ctypes.CDLL(None, use_errno=True), os.getuid(), os.getgid()
     if system.unshare(_NEW_NETWORK) != 0:
         if system.unshare(_NEW_USER | _NEW_NETWORK) != 0:
@@ -63,7 +63,7 @@ def _into_own_network() -> None:
 
 
 async def _relay(path: Path, port: int, limit_bytes: int) -> None:
-    """Pass on what comes through a socket of the file system, and the answers, until standard input ends."""
+    """Relay between a socket in the file system and the server, until standard input ends."""
     ended, watch = asyncio.Event(), asyncio.create_task(_end_beyond(limit_bytes))
     asyncio.get_running_loop().add_reader(0, lambda: ended.set() if not os.read(0, _PIECE) else None)
 
@@ -81,7 +81,7 @@ async def _relay(path: Path, port: int, limit_bytes: int) -> None:
 
 
 async def _end_beyond(limit_bytes: int) -> None:
-    """End the process once it has more memory, as an allocation does that fails."""
+    """End the process once it has more memory, like a failing allocation."""
     page_bytes = os.sysconf("SC_PAGE_SIZE")
     while True:
         _, resident, shared, *_ = map(int, Path("/proc/self/statm").read_text().split())

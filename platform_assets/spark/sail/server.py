@@ -1,4 +1,4 @@
-"""Starting and ending the process of a Sail server."""
+"""Start and end the process of a Sail server."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class SailServer:
         return ended_within(self.process, seconds)
 
     def stop(self) -> None:
-        """End it; one that does not hear is killed."""
+        """End the server; kill it if it does not react."""
         assert self.process.stdin is not None
         with suppress(OSError):
             self.process.stdin.close()
@@ -76,15 +76,15 @@ class SailServer:
 
 
 def log_file(settings: Settings) -> Path:
-    """Return what the newest server of this state folder says."""
+    """Return the log file of the newest server of this state folder."""
     return settings.state / "logs" / "sail.log"
 
 
 def start_server(settings: Settings) -> SailServer:
-    """Start a server of one's own.
+    """Start a private server.
 
-    No other user of the machine, and no process but through the socket, can reach it. It ends when this process ends,
-    in any way, because it reads from a pipe whose other end only this process has.
+    No other user of the machine, and no process except through the socket, can reach it. It ends when this process
+    ends, in any way, because it reads from a pipe whose other end only this process has.
     """
     if find_spec("pysail") is None:
         raise SailError(
@@ -131,12 +131,12 @@ def start_server(settings: Settings) -> SailServer:
 
 
 def most_bytes_at_once(settings: Settings) -> int:
-    """Return what may be read for a batch, as bytes of files, so that Sail has room for its rows."""
+    """Return how many bytes of files a batch may read, so that Sail has memory for its rows."""
     return int(bytes_of(settings.sail_memory) * _READ_SHARE)
 
 
 def bytes_of(memory: str) -> int:
-    """Return a number of bytes, as settings have it."""
+    """Return a number of bytes from its spelling in settings."""
     return int(memory[:-1]) * _UNITS[memory[-1].lower()]
 
 

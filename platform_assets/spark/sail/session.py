@@ -1,6 +1,6 @@
-"""A session of Sail beside one of Spark, in one process: one at a time, and gone when it is stopped.
+"""A session of Sail next to one of Spark, in one process: one at a time, and gone when it is stopped.
 
-PySpark asks a variable of the environment whether a function makes a column of Spark Connect or of a JVM. Only this
+A variable of the environment tells PySpark whether functions make columns of Spark Connect or of a JVM. Only this
 module sets it, while Sail computes.
 """
 
@@ -40,7 +40,7 @@ _running: list[_Running] = []
 
 
 def sail_session(settings: Settings) -> SparkSession:
-    """Return the session of Sail that this process has, started with the first use."""
+    """Return this process's session of Sail, started with the first use."""
     if _running and _running[0].server.ended_within():
         stop_sail()
     if not _running:
@@ -54,7 +54,7 @@ def sail_session(settings: Settings) -> SparkSession:
 
 
 def session_of(settings: Settings, engine: str, spark: Callable[[], SparkSession]) -> Callable[[], SparkSession]:
-    """Return what gives the session of an engine."""
+    """Return the function that returns an engine's session."""
     return spark if engine == "spark" else lambda: sail_session(settings)
 
 
@@ -72,12 +72,12 @@ def stop_sail() -> None:
 
 
 def running_server() -> SailServer | None:
-    """Return this process's own server, if it has one, be it alive or not."""
+    """Return this process's own server, if it has one, alive or not."""
     return _running[0].server if _running else None
 
 
 def server_of(session: SparkSession) -> SailServer:
-    """Return the server of a session of Sail that was not stopped."""
+    """Return the server of an unstopped session of Sail."""
     return next(running.server for running in _running if running.session is session)
 
 
@@ -88,7 +88,7 @@ def is_sail(spark: SparkSession) -> bool:
 
 @contextmanager
 def columns_for(engine: str) -> Iterator[None]:
-    """Have PySpark's functions make columns for an engine while this is open."""
+    """Let PySpark's functions make columns for an engine in this block."""
     if engine != "sail" or _CONNECT_MODE in os.environ:
         yield
         return
@@ -112,7 +112,7 @@ def _connect(server: SailServer) -> SparkSession:
     warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # it is reported by its cause
 
     class Channel(ChannelBuilder):
-        """Connects to a socket in a folder that only its owner may enter, not to a port of this machine."""
+        """Connect to a socket in a folder that only its owner may enter, instead of a port of this machine."""
 
         @property
         def host(self) -> str:
@@ -131,10 +131,10 @@ def _connect(server: SailServer) -> SparkSession:
 
 
 def as_spark_counts(spark: SparkSession, frame: DataFrame, schema: StructType) -> DataFrame:
-    """Long columns as the ints that a contract declares, in frames of Sail: it counts days in longs, Spark in ints.
+    """Cast longs of Sail's frames to the ints that a contract declares: Sail counts days in longs, Spark in ints.
 
-    A value that is no int raises an error. Everything else has to be of its type already; by Spark itself nothing is
-    ever cast silently.
+    A value that is not an int raises an error. All other columns must have their type already; frames of Spark are
+    never cast silently.
     """
     if not is_sail(spark):
         return frame

@@ -1,7 +1,7 @@
-"""Refuse to Sail any table whose Spark plan has operations that were not shown to give equal results.
+"""Refuse a table for Sail if its Spark plan has operations that were not proved equal.
 
-`shown_equal.json` has every expression and operator, with the types of its arguments, that both engines computed alike
-on odd values. `uv run poe engines` writes it.
+`shown_equal.json` has every expression and operator, with argument types, that both engines computed alike on odd
+values. `uv run poe engines` writes it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ANY_NUMBER = {"CaseWhen", "Coalesce", "Concat", "ConcatWs", "CreateArray", "Gre
 
 
 class EqualList(NamedTuple):
-    """Versions that were compared, the forms that may be found in a plan, and the digest of it all."""
+    """Compared versions, forms that may be in a plan, and the digest of it all."""
 
     spark: str
     sail: str
@@ -56,16 +56,16 @@ EQUAL = _read()
 
 
 class Use(NamedTuple):
-    """An expression or operator of a plan: the forms by which it may be listed, and an expression's SQL."""
+    """An expression or operator of a plan: the forms under which it may be listed, and an expression's SQL."""
 
     forms: tuple[str, ...]
     text: str = ""
 
 
 def refused_contract(contract: Contract, source: Contract | None = None) -> Iterator[str]:
-    """Yield what a contract declares that could not be compared or would differ, each as a sentence's end.
+    """Yield declarations of a contract that were not compared or would differ, each as the end of a sentence.
 
-    Of silver also the raw table: its rows that break a rule are kept as a text.
+    For silver also those of the raw table: its quarantined rows are kept as text.
     """
     for column in source.columns if source and contract.quarantine_rules else ():
         if column.type == "double":
@@ -78,7 +78,7 @@ def refused_contract(contract: Contract, source: Contract | None = None) -> Iter
 
 
 def other_versions() -> Iterator[str]:
-    """Yield each engine that is installed in another version than the list was made with, as a sentence's end."""
+    """Yield each engine whose installed version differs from the list's, as the end of a sentence."""
     for name, package, listed in (("Spark", "pyspark", EQUAL.spark), ("Sail", "pysail", EQUAL.sail)):
         with suppress(PackageNotFoundError):  # starting it says so
             if (installed := version(package)) != listed:
@@ -86,7 +86,7 @@ def other_versions() -> Iterator[str]:
 
 
 def refused_expressions(frame: DataFrame) -> tuple[str, ...]:
-    """Return what in a plan of a Spark in this process was not shown to come out alike, each as a sentence's end."""
+    """Return what in a Spark plan of this process was not proved equal, each as the end of a sentence."""
     refused = dict.fromkeys(use for use in uses(frame) if not EQUAL.expressions.intersection(use.forms))
     shown = f"which was not shown to come out alike on Spark {EQUAL.spark} and Sail {EQUAL.sail}"
     return tuple(f"it has {use.forms[0]}, {f'as in {use.text}, ' if use.text else ''}{shown}" for use in refused)
@@ -155,7 +155,7 @@ def _of_expression(part: Any, over: str = "") -> Iterator[Use]:
 
 
 def _frame(spec: Any, orders: list[Any]) -> str:
-    """Name a window's frame, with any number of rows alike; a range is named with its bounds and types."""
+    """Return the name of a window's frame: one name for any number of rows; a range has its bounds and types."""
     if not orders:
         return "all rows"
     text = re.sub(r"-(\d+) FOLLOWING", r"\1 PRECEDING", str(spec.frameSpecification().sql()))
@@ -181,14 +181,14 @@ def _forms(part: Any) -> tuple[str, ...]:
 
 
 def _written(part: Any) -> Any:
-    """Return an argument without casts that Spark added: Sail brings types together by rules of its own."""
+    """Return an argument without the casts that Spark added, because Sail has its own rules for common types."""
     while _name(part) == "Cast" and not part.getTagValue(_of_jvm(_jvm())[1]).isDefined():
         part = part.children().apply(0)
     return part
 
 
 def _arguments(part: Any) -> Iterator[Any]:
-    """Yield the arguments as written; Spark puts other expressions in the place of some functions, Sail does not."""
+    """Yield the arguments as written; Spark replaces some functions by other expressions, Sail does not."""
     yield from _items(part.parameters() if _is_a(part, f"{_EXPRESSIONS}.InheritAnalysisRules") else part.children())
 
 
@@ -206,7 +206,7 @@ def _product(part: Any) -> Iterator[Any]:
 
 
 def _kind(expression: Any) -> str:
-    """Name a type; a decimal of 38 digits is one of its own, since digits may be cut."""
+    """Return the name of a type; a decimal of 38 digits has its own, since digits may be cut."""
     text = str(expression.dataType().simpleString())
     return re.sub(r"decimal\((\d+),-?\d+\)", lambda found: "decimal38" if found[1] == "38" else "decimal", text)
 
@@ -227,7 +227,7 @@ def _jvm() -> Any:
 
 @lru_cache(maxsize=1)
 def _of_jvm(jvm: Any) -> tuple[Any, Any]:
-    """Return the JVM's judge of types, and the tag of a cast that a user wrote: both take long to find by name."""
+    """Return the JVM's type checks and the tag of a user's cast, cached: finding them by name is slow."""
     casts = getattr(jvm.org.apache.spark.sql.catalyst.expressions, "Cast$")
     return jvm.py4j.reflection.TypeUtil, getattr(casts, "MODULE$").USER_SPECIFIED_CAST()
 

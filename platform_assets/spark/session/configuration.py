@@ -1,4 +1,4 @@
-"""Configure a session: its settings, also for its store; recognise a JVM with equal settings; inspect a session.
+"""Configure a session: its settings, also for its store; recognize a JVM with equal settings; inspect a session.
 
 Credentials are not among the settings made here: Hadoop finds them in the environment, or asks the machine.
 """
@@ -112,7 +112,7 @@ _CREDENTIALS = ("AWS_", "AZURE_")
 
 
 def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
-    """Return the session's whole configuration, without what the JVM was started with."""
+    """Return the session's whole configuration, without the JVM's start options."""
     conf = dict(TUNING) | {
         "spark.sql.warehouse.dir": for_hadoop(str(settings.state / "spark-warehouse")),
         "spark.log.level": settings.log_level,
@@ -141,7 +141,7 @@ def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
 
 
 def _added(settings: Settings) -> list[tuple[str, str]]:
-    """Return what comes beside ours, without which nothing could be read or written, and not in its place."""
+    """Return required additions to the user's settings, which do not replace them."""
     return [(name, more) for name in _LISTS if (more := settings.spark_conf.get(name))]
 
 
@@ -150,9 +150,9 @@ def _beside(ours: str, more: str) -> str:
 
 
 def engine_key(settings: Settings) -> str:
-    """Return all by which a JVM with Spark differs from one that another process would start, as one hash.
+    """Return a hash of everything in which a JVM with Spark can differ from one that another process would start.
 
-    To be asked for before this process has a JVM.
+    Call it before this process has a JVM.
     """
     conf = configuration(settings, ()) | {name: settings.spark_conf.get(name, "") for name in _OF_THE_JVM}
     facts = {
@@ -168,7 +168,7 @@ def engine_key(settings: Settings) -> str:
 
 
 def _place_of_modules() -> str:
-    """Return the working folder, where this process takes modules from it: a Python that its JVM starts would, too.
+    """Return the working folder if this process imports modules from it: a Python of its JVM would, too.
 
     The project's own is in the path of every process.
     """
@@ -177,7 +177,7 @@ def _place_of_modules() -> str:
 
 
 def of_store(lake: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return settings for the store in which a lake lies; none for one in a folder."""
+    """Return settings for the lake's store; none for a folder."""
     match store_of(lake):
         case "s3":
             return of_s3(environ)
@@ -188,7 +188,7 @@ def of_store(lake: str, environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def of_azure(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return settings of Hadoop's ABFS for `abfss://`; an emulator is where deltalake finds it."""
+    """Return settings of Hadoop's ABFS for `abfss://`; an emulator is at deltalake's address."""
     if not environ.get("AZURE_STORAGE_ACCOUNT_KEY"):
         raise SessionError(
             "Spark has nothing to show to Azure: there is no key of the storage account.",
@@ -269,7 +269,7 @@ def refuse_other_settings(spark: SparkSession) -> None:
 
 
 def _set_in(spark: SparkSession) -> dict[str, str]:
-    """Return the explicitly set ones of the inspected settings."""
+    """Return the explicitly set settings among the inspected ones."""
     conf = cast("Any", spark.conf)
     if hasattr(conf, "_jconf"):
         # As one text: a map would need a call for each of its hundred entries.
@@ -286,9 +286,9 @@ def _default(spark: SparkSession, name: str) -> str | None:
 
 
 def software_of(spark: SparkSession) -> dict[str, str]:
-    """Return the version of Spark that a session computes with, and of Delta, unless a Connect server hides that.
+    """Return the version of Spark that a session computes with, and of Delta, unless a Connect server hides it.
 
-    For Sail its own version, and the version of Spark that it follows.
+    For Sail: its own version, and the version of Spark that it follows.
     """
     if is_sail(spark):
         return {"sail": version("pysail"), "spark": spark.version}

@@ -59,15 +59,15 @@ _IVY_MODULE = """\
 
 
 class JarsError(PlatformError):
-    """Jars that Spark needs are neither in the folder nor to be had."""
+    """Jars that Spark needs are neither in the folder nor available."""
 
 
 @dataclass(frozen=True)
 class Jar:
-    """One file of a registry, and the content it must have.
+    """One file of a registry, and its required content.
 
     Args:
-        classifier: which of several files of a module; the only one by default.
+        classifier: selects one of several files of a module; the only one by default.
     """
 
     organisation: str
@@ -78,7 +78,7 @@ class Jar:
 
     @property
     def file(self) -> str:
-        """Its name in the folder of jars."""
+        """Return its name in the folder of jars."""
         return "-".join(filter(None, (self.module, self.revision, self.classifier))) + ".jar"
 
 
@@ -101,7 +101,7 @@ DELTA_VERSION = next(jar.revision for jar in ALWAYS if jar.module.startswith("de
 
 
 def needed(settings: Settings) -> tuple[Jar, ...]:
-    """Return the jars that Spark starts with, as the lake's place asks for."""
+    """Return the jars that Spark starts with, for the lake's place."""
     return (*ALWAYS, *_LOCKED.get(store_of(settings.lake) or "", ()))
 
 
@@ -118,7 +118,7 @@ def faults(folder: Path, jars: tuple[Jar, ...]) -> tuple[str, ...]:
 
 
 def spark_jars(settings: Settings, java: Java | None = None, progress: OnProgress = no_progress) -> tuple[Path, ...]:
-    """Delta's, and for a lake in a bucket Hadoop's for that kind of store, as local files, brought first if they lack.
+    """Return Delta's jars, and Hadoop's for the lake's kind of store, as local files, downloaded if missing.
 
     Several processes may ask at once: one resolves, the others wait for it. A damaged file is replaced.
 
@@ -131,7 +131,7 @@ def spark_jars(settings: Settings, java: Java | None = None, progress: OnProgres
 def bring(
     settings: Settings, java: Java | None, jars: tuple[Jar, ...], progress: OnProgress = no_progress
 ) -> tuple[Path, ...]:
-    """Bring any jars as `spark_jars` does."""
+    """Download any jars as `spark_jars` does."""
     folder = settings.jars
     paths = tuple(folder / jar.file for jar in jars)
     if not faults(folder, jars):
@@ -172,7 +172,7 @@ def _resolve(settings: Settings, java: Java, jars: tuple[Jar, ...]) -> None:
 
 
 def _run_ivy(settings: Settings, java: Java, scratch: Path, brought: Path, jars: tuple[Jar, ...]) -> str | None:
-    """Run Ivy. Return the reason for a person if it failed."""
+    """Run Ivy. If it failed, return the reason for a person."""
     (scratch / "settings.xml").write_text(_IVY_SETTINGS.format(cache=scratch / "cache"))
     (scratch / "ivy.xml").write_text(_IVY_MODULE.format(dependencies="".join(_dependency(jar) for jar in jars)))
     ivy_settings = settings.spark_conf.get("spark.jars.ivySettings", str(scratch / "settings.xml"))
@@ -243,7 +243,7 @@ class ClassArchive:
         file: the finished archive, whether it exists or not.
         lock: while this JVM is to record the archive: an open lock file, which the JVM must inherit, so that the
             operating system holds the lock exactly as long as the JVM lives.
-        is_used: whether the archive is there and is as it was recorded.
+        is_used: whether the archive exists with its recorded hash.
     """
 
     file: Path
@@ -252,33 +252,33 @@ class ClassArchive:
 
     @property
     def jvm_options(self) -> str:
-        """Options for the JVM; none when there is nothing to use or to record."""
+        """Return options for the JVM; none if there is nothing to use or to record."""
         if self.lock is not None:
             return f'"-XX:ArchiveClassesAtExit={recording_of(self.file)}" {_QUIET}'
         return f'"-XX:SharedArchiveFile={self.file}" {_QUIET}' if self.is_used else ""
 
     def handed_over(self) -> ClassArchive:
-        """Return the archive after the JVM was started (or was not): from now on only the JVM holds the lock."""
+        """Return the archive after the JVM was started (or was not): now only the JVM holds the lock."""
         if self.lock is not None:
             os.close(self.lock)
         return ClassArchive(self.file)
 
     def discard(self) -> None:
-        """Remove an archive that a JVM would not start with."""
+        """Remove an archive with which a JVM did not start."""
         for path in (self.file, recording_of(self.file), _note(self.file)):
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
 
 
 def archive_path(settings: Settings, java: Java) -> Path:
-    """Return where the archive lies: another Java, other jars or another installation of Spark have another one."""
+    """Return the path of the archive: each Java, set of jars and installation of Spark has its own."""
     parts = (java.build, str(java.executable.resolve()), version("pyspark"), sys.prefix, str(settings.jars))
     key = hashlib.sha256("\0".join((*parts, *(jar.sha256 for jar in needed(settings)))).encode()).hexdigest()
     return settings.jars / f"classes-{key[:16]}.jsa"
 
 
 def is_as_recorded(file: Path) -> bool:
-    """Return whether an archive is there and is what a JVM of ours recorded, written by no one else."""
+    """Return whether an archive exists and was recorded by a JVM of ours and changed by no one else."""
     note = _note(file)
     try:
         if not (is_ours_alone(file) and is_ours_alone(note)):
@@ -289,7 +289,7 @@ def is_as_recorded(file: Path) -> bool:
 
 
 def class_archive(settings: Settings, java: Java, *, record: bool) -> ClassArchive:
-    """Return what the next JVM should do: use the archive, record it, or neither while another one records it."""
+    """Return whether the next JVM uses the archive, records it, or neither because another one records it."""
     file = archive_path(settings, java)
     if is_as_recorded(file):
         return ClassArchive(file, is_used=True)
@@ -309,7 +309,7 @@ def class_archive(settings: Settings, java: Java, *, record: bool) -> ClassArchi
 
 
 def _adopt(file: Path) -> bool:
-    """Take what an earlier JVM recorded into use, if it finished; to be called under the lock."""
+    """Adopt the recording of an earlier JVM, if it finished; call it under the lock."""
     recording = recording_of(file)
     if file.is_file():
         if is_as_recorded(file) or not is_ours_alone(file):
@@ -334,5 +334,5 @@ def _note(file: Path) -> Path:
 
 
 def recording_of(file: Path) -> Path:
-    """Return where a JVM records an archive while it ends; the next start takes it into use."""
+    """Return the path where a JVM records an archive while it ends; the next start adopts it."""
     return file.with_suffix(".recording")

@@ -1,4 +1,4 @@
-"""What a JVM starts from: Java, variables of the environment, and the log that it writes.
+"""Environment of a JVM: Java, variables, and its log.
 
 Settings say which Spark is used, where it computes and how it is configured. A machine with another Spark may have
 variables that say otherwise.
@@ -35,16 +35,16 @@ _ANSWER_WITHIN_S = 60
 
 
 class JavaError(PlatformError):
-    """Java is missing, does not start, or is of a version Spark cannot use."""
+    """Java is missing, does not start, or has a version that Spark cannot use."""
 
 
 @dataclass(frozen=True)
 class Java:
-    """A Java that answered.
+    """A working Java.
 
     Args:
         major: 17 for 17.0.15.
-        build: everything it says about itself; two Javas of one build can share a class archive.
+        build: its full version output; two Javas of one build can share a class archive.
     """
 
     executable: Path
@@ -53,7 +53,7 @@ class Java:
 
     @property
     def version(self) -> str:
-        """The full version, such as 17.0.15."""
+        """Return the full version, such as 17.0.15."""
         return _version(self.build) or str(self.major)
 
 
@@ -86,14 +86,14 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
 
 
 def _reason(error: Exception) -> str:
-    """Return its last words; of some options Java complains where others have their output."""
+    """Return Java's last words; it reports some wrong options on standard output."""
     streams = (error.stderr, error.stdout) if isinstance(error, subprocess.CalledProcessError) else ()
     said = [line for stream in streams for line in _words(stream)]
     return (said[-1] if said else str(error)).removesuffix(".")
 
 
 def _words(said: str) -> list[str]:
-    """Return what Java says, line by line, without what it says of variables, and of what every failure is."""
+    """Return Java's output, line by line, without remarks on variables and lines common to every failure."""
     return [line for line in said.splitlines() if line.strip() and not _SAYS_NOTHING.match(line)]
 
 
@@ -140,14 +140,14 @@ _CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
 
 @contextmanager
 def only_as_settings_say(*, by_connect: bool, is_here: bool) -> Iterator[None]:
-    """While a session begins, nothing of the environment says where it computes, nor, on one machine, by what Python.
+    """Hide the environment's Spark settings while a session begins, and on one machine also its Python.
 
-    Where it computes PySpark asks again whenever it looks for its session, so those variables do not come back.
+    PySpark asks again where it computes whenever it looks for its session, so those variables stay hidden.
 
     Args:
-        by_connect: whether a Spark Connect server computes; else functions must not make columns for one.
-        is_here: whether all of it happens on this machine: a cluster's settings have no say then, and functions in
-            Python run in what runs this process, not in the first `python3` of the path.
+        by_connect: whether a Spark Connect server computes; otherwise functions must not make columns for one.
+        is_here: whether all of it happens on this machine: then a cluster's settings are ignored, and Python functions
+            run in this process's Python, not in the first `python3` of the path.
     """
     for name in _WHERE if by_connect else (*_WHERE, _CONNECT_MODE):
         os.environ.pop(name, None)
@@ -157,11 +157,11 @@ def only_as_settings_say(*, by_connect: bool, is_here: bool) -> Iterator[None]:
 
 @contextmanager
 def environment_of_jvm() -> Iterator[None]:
-    """Set what a JVM starts with: the Spark that is installed with the platform, and no defaults but ours.
+    """Set the environment of a JVM: the Spark installed with the platform, and only our defaults.
 
-    One malloc arena per thread wastes memory; a choice of the user's stays. And where the locale knows no
-    letters but those of ASCII, as under cron, Java cannot open a file named with others. So it is, too, with one that
-    is not installed, as in a container to which `LC_ALL` came along from elsewhere.
+    One malloc arena per thread wastes memory; a choice of the user's stays. With a locale that has only ASCII letters,
+    as under cron, or one that is not installed, as in a container with a foreign `LC_ALL`, Java cannot open a file with
+    other letters in its name.
     """
     changes: dict[str, str | None] = dict.fromkeys(_OF_ANOTHER_SPARK)
     changes["MALLOC_ARENA_MAX"] = os.environ.get("MALLOC_ARENA_MAX") or "2"
@@ -193,7 +193,7 @@ _ROTATE_AT_BYTES = 20_000_000
 
 
 def log_file(settings: Settings) -> Path:
-    """Return the file that Spark, its JVM and Ivy append to; what it grew to before is kept beside it once."""
+    """Return the log file of Spark, its JVM and Ivy; a large one is kept next to it once."""
     path = settings.state / "logs" / "spark.log"
     settings.make_state()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -203,7 +203,7 @@ def log_file(settings: Settings) -> Path:
 
 
 def last_words(path: Path, since: int) -> str:
-    """Return the last three lines written after a position of the file, for an error message; no lines of a stack."""
+    """Return the last three lines written after a position of the file, for an error message; no stack lines."""
     with path.open("rb") as file:
         file.seek(since)
         text = file.read().decode(errors="replace")

@@ -1,11 +1,11 @@
 """The JVM behind a session: started with our class path, options and class archive, and really ended again.
 
 PySpark starts a JVM and leaves it running until Python ends. Ours ends with the session, so that memory is free again,
-the class archive is written, and the next session of the process gets the settings it asks for.
+the class archive is written, and the next session of the process gets its own settings.
 
-What it needs only while it lives (shuffled rows) Spark would put into the system's folder for temporary files, where it
-stays for ever once a JVM was killed. Here each JVM has a folder in the state folder, with a lock beside it that the
-operating system holds for exactly as long as the JVM lives. The next start removes the folders whose locks are free.
+Spark would put its temporary data (shuffled rows) into the system's folder for temporary files, where a killed JVM's
+would stay for ever. Here each JVM has a folder in the state folder, with a lock next to it that the operating system
+holds for exactly as long as the JVM lives. The next start removes the folders whose locks are free.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _BY_SHORT_NAMES = ("functions", "PythonUtils")
 
 
 class _KnownClass(JavaClass):
-    """A class of Java's whose methods are looked up once each."""
+    """A Java class whose methods are looked up once each."""
 
     def __getattr__(self, name: str) -> Any:
         member = super().__getattr__(name)
@@ -87,9 +87,9 @@ class _KnownClass(JavaClass):
 
 
 def remember_classes(gateway: JavaGateway) -> None:
-    """Keep PySpark from asking the JVM which classes there are for every column and literal.
+    """Keep PySpark from asking the JVM for classes with every column and literal.
 
-    For a short name Java looks through all jars, in each package that could have it: a sixth of a small refresh.
+    For a short name Java searches all jars, in each package that could have it: a sixth of a small refresh.
     """
     for name in _ASKED_FOR_WITH_EVERY_COLUMN:
         known = _KnownClass(name, gateway._gateway_client)
@@ -105,7 +105,7 @@ BRIEF_OPTIONS = ("-XX:TieredStopAtLevel=1",)
 def start_jvm(settings: Settings, class_path: tuple[Path, ...], archive: ClassArchive, *, brief: bool = False) -> None:
     """Start the JVM of this process; PySpark finds it afterwards.
 
-    A class archive that keeps the JVM from starting is removed, and the start tried again without it.
+    A class archive that prevents the start is removed, and the start is tried again without it.
 
     Raises:
         SessionError: the JVM ended at once; the message has its last words.
@@ -139,7 +139,7 @@ def start_jvm(settings: Settings, class_path: tuple[Path, ...], archive: ClassAr
 def end_jvm() -> None:
     """End the JVM of this process, if there is one.
 
-    A JVM that records the class archive is asked to end and not waited for: it writes for some seconds.
+    A JVM that records the class archive is asked to end without waiting: it writes for some seconds.
     """
     gateway = SparkContext._gateway
     if gateway is None:
@@ -163,14 +163,14 @@ def end_jvm() -> None:
 
 
 def scratch_of_jvm() -> Path | None:
-    """Return the folder of this process's JVM for what it needs only while it lives; none for another's JVM."""
+    """Return the temporary folder of this process's JVM; none for another's JVM."""
     gateway = SparkContext._gateway
     scratch = None if gateway is None else _SCRATCHES.get(gateway)
     return scratch.folder.resolve() if scratch else None
 
 
 def options_beside(given: str, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Our options beside those of others: a collector of theirs takes the place of ours, as Java starts with no two."""
+    """Return our options added to others': a foreign garbage collector replaces ours, as Java refuses two."""
     others = " ".join((given, *(environ.get(name, "") for name in MORE_OPTIONS)))
     return tuple(option for option in OPTIONS if option != _COLLECTOR or not _A_COLLECTOR.search(others))
 
@@ -188,8 +188,8 @@ def _launch(
 ) -> JavaGateway:
     """Start the JVM through Spark's own launcher.
 
-    Only what a JVM must know from the start goes on its command line, which everybody on the machine can read; the
-    rest of the configuration may hold secrets and is handed over afterwards.
+    Only what a JVM must know from the start goes on its command line, which everyone on the machine can read; the rest
+    of the configuration may hold secrets and is passed afterwards.
     """
     extra = settings.spark_conf
     conf = SparkConf(loadDefaults=False)
@@ -214,10 +214,10 @@ def _launch(
 
 
 def _end_half_started(error: BaseException) -> None:
-    """End the JVM that PySpark was waiting for.
+    """End the JVM for which PySpark was waiting.
 
-    It would stay for ever: where it is to write its port is gone, it fails at that, and its other threads go on. Only
-    the frame that waited knows its process, or one that had just begun it.
+    It would stay for ever: its file for the port is gone, it fails at that, and its other threads go on. Only the frame
+    that waited knows its process, or one that had just begun it.
     """
     trace = error.__traceback__
     while trace is not None:
@@ -230,14 +230,14 @@ def _end_half_started(error: BaseException) -> None:
 
 @dataclass(frozen=True)
 class Scratch:
-    """The folder of one JVM, and an open lock file, which the JVM must inherit."""
+    """The temporary folder of one JVM, and an open lock file, which the JVM must inherit."""
 
     folder: Path
     lock: int
 
     @property
     def jvm_option(self) -> str:
-        """Return the JVM's option for the folder of its own files."""
+        """Return the JVM's option for its temporary folder."""
         return f'"-Djava.io.tmpdir={self.folder.resolve()}"'
 
     def remove(self) -> None:
@@ -249,15 +249,15 @@ class Scratch:
 
 
 def scratch_folder(settings: Settings) -> Path:
-    """Return where the folders of an installation's JVMs lie."""
+    """Return the path of the temporary folders of an installation's JVMs."""
     return settings.state / "spark"
 
 
 @contextmanager
 def new_scratch(settings: Settings) -> Iterator[Scratch]:
-    """Make a folder for a JVM that is started within; from then on only the JVM holds its lock.
+    """Make a folder for a JVM that is started in this block; afterwards only the JVM holds its lock.
 
-    Folders of JVMs that are dead are removed.
+    Folders of dead JVMs are removed.
     """
     every = scratch_folder(settings)
     settings.make_state()

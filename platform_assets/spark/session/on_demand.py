@@ -1,4 +1,4 @@
-"""Start a session only where one is needed, ask where it computes, and how far its jobs are."""
+"""Start a session only when needed; find out where it computes, and how far its jobs are."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Tasks = tuple[int, int]
 
 
 class TimedSpark:
-    """Gives the session, and knows how long it was waited for: Java's start is no day's cost."""
+    """Return the session and measure the wait for it: Java's start is not a day's cost."""
 
     def __init__(self, spark: SparkOnDemand) -> None:
         self._spark = spark
@@ -35,7 +35,7 @@ class TimedSpark:
 
 
 def running_jobs() -> Mapping[int, Tasks]:
-    """Return the tasks of every running job, by its number; nothing where Spark is idle, remote, not started or ending.
+    """Return the tasks of every running job, by its number; nothing if Spark is idle, remote, not started or ending.
 
     Numbers only grow, so that a caller can count the jobs that ended between two calls.
     """
@@ -55,7 +55,7 @@ def running_jobs() -> Mapping[int, Tasks]:
 
 
 def computes_here(settings: Settings) -> bool:
-    """Return whether driver and executors are one process of this machine, which sees all that this one sees."""
+    """Return whether driver and executors are one process of this machine."""
     return settings.spark_remote is None and _is_local(settings.spark_master)
 
 

@@ -1,4 +1,4 @@
-"""Say why Spark does not start or work: who does not listen, and what an error said, without the secrets in it."""
+"""Explain why Spark does not start or work, without the secrets in its errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HIDDEN = "***"
 
 
 def reason_of(error: Exception) -> str:
-    """Return what went wrong: Java's own message where it came from there, asked for while its process is alive."""
+    """Return the reason of a failure: Java's own message if there is one, read while its process is alive."""
     text = str(error.java_exception.toString() if isinstance(error, Py4JJavaError) else error)
     if of_grpc := _DETAILS.search(text):
         return of_grpc[1]
@@ -43,7 +43,7 @@ def cause_of(error: Exception, settings: Settings) -> Exception | None:
 
 
 def without_secrets(text: str, settings: Settings) -> str:
-    """Return a text in which no secret of the settings is left."""
+    """Return a text without any secret of the settings."""
     for secret in sorted(filter(None, _secrets(settings)), key=len, reverse=True):
         text = text.replace(secret, _HIDDEN)
     return text
@@ -69,7 +69,7 @@ SET_HADOOP_FOLDER = "Set HADOOP_CONF_DIR to the folder with the cluster's yarn-s
 
 
 def places_of(settings: Settings) -> tuple[tuple[str, int], ...]:
-    """Host and port of the Connect server, or of each master; none where Spark runs here or is asked for otherwise."""
+    """Return host and port of the Connect server, or of each master; none if Spark runs here or by another scheme."""
     if settings.spark_remote:
         address = settings.spark_remote.get_secret_value().partition(";")[0]
         return _place(address.removeprefix("sc://"), _PORT_OF_CONNECT)
@@ -81,7 +81,7 @@ def places_of(settings: Settings) -> tuple[tuple[str, int], ...]:
 
 
 def what_is_asked(settings: Settings) -> tuple[str, str]:
-    """Return who listens at the places of the settings, and what says where that is."""
+    """Return the servers at the places of the settings, and the setting that names them."""
     if settings.spark_remote:
         return "Spark Connect", "PLATFORM_SPARK_REMOTE"
     return "Spark's master", "PLATFORM_SPARK_MASTER"
@@ -109,7 +109,7 @@ def _place(address: str, otherwise: int) -> tuple[tuple[str, int], ...]:
 
 
 def why_no_yarn(environ: Mapping[str, str], spark_conf: Collection[str]) -> str:
-    """Return what keeps Spark from finding YARN by files or Spark's own properties; empty if nothing does."""
+    """Return why Spark cannot find YARN by files or properties; empty if it can."""
     folders = [Path(environ[name]) for name in HADOOP_FOLDERS if environ.get(name)]
     if not folders:
         return f"{' or '.join(HADOOP_FOLDERS)} is to name the folder of yarn-site.xml, and is not set"

@@ -1,7 +1,7 @@
 """The Spark session: Delta on the class path, tuned for many small days, quiet, and gone when it is stopped.
 
-A process has one session at a time. What its JVM was started with (heap, garbage collector, class path) stays as it
-was until `stop_session`; until then a request with other settings returns the running session.
+A process has one session at a time. The start options of its JVM (heap, garbage collector, class path) stay until
+`stop_session`; until then a request with other settings returns the running session.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ def create_session(
     own: bool = False,
     progress: OnProgress = no_progress,
 ) -> SparkSession:
-    """Start Spark as the settings say, or return the session that this process already has.
+    """Start Spark by the settings, or return the session that this process already has.
 
-    Where a JVM is kept ready that was started with the same settings, the session is one in it.
+    If a JVM with the same settings is kept ready, the session uses it.
 
     Args:
         record_classes: whether this session may record the class archive for later ones, if there is none.
-        brief: whether it has so little to do that its JVM should compile quickly rather than well.
+        brief: whether so little will be computed that its JVM should compile quickly rather than well.
         own: whether the JVM must be one of this process.
 
     Raises:
@@ -94,7 +94,7 @@ def create_session(
 
 
 def _lent(settings: Settings) -> SparkSession | None:
-    """Return a session in the JVM that is kept ready; None where it cannot be had."""
+    """Return a session in the JVM that is kept ready; None if it is not available."""
     lease = borrow(settings, engine_key(settings))
     if lease is None:
         return None
@@ -111,7 +111,7 @@ def _lent(settings: Settings) -> SparkSession | None:
 
 
 def _fit_to_cores(spark: SparkSession, settings: Settings) -> None:
-    """On one machine nothing is gained by more parts than there are cores."""
+    """Limit parts to the number of cores: on one machine more gain nothing."""
     if "spark.sql.shuffle.partitions" not in settings.spark_conf:
         spark.conf.set("spark.sql.shuffle.partitions", str(max(2, spark.sparkContext.defaultParallelism)))
 
@@ -123,7 +123,7 @@ def _keep_exceptions_quiet() -> None:
 
 
 def not_started(settings: Settings, reason: str) -> SessionError:
-    """Return the error for a session that did not start: Spark itself reports only errors that follow."""
+    """Return the error for a session that did not start: Spark itself reports only later errors."""
     what, setting = what_is_asked(settings)
     if why := why_unreachable(places_of(settings)):
         return SessionError(
@@ -180,7 +180,7 @@ def _start(settings: Settings, progress: OnProgress, *, record_classes: bool, br
 def _wait_for_executors(context: SparkContext, settings: Settings, progress: OnProgress) -> None:
     """Wait until a cluster has given the session its first executor: without one, every job would wait for ever.
 
-    Where the cluster allocates them with the work (`spark.dynamicAllocation.enabled`), there is nothing to wait for.
+    If the cluster allocates them with the work (`spark.dynamicAllocation.enabled`), there is nothing to wait for.
     """
     if context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true":
         return
@@ -201,17 +201,17 @@ def _wait_for_executors(context: SparkContext, settings: Settings, progress: OnP
 
 
 def _import_ahead() -> None:
-    """PySpark looks for NumPy at the first literal in a way that imports pandas; Java needs as long to start."""
+    """Import pandas while Java starts, because PySpark imports it at the first literal."""
     with suppress(ImportError):
         import_module("pyspark.testing.utils")
 
 
 @contextmanager
 def _same_interrupt() -> Iterator[None]:
-    """Ctrl-C stays what it was.
+    """Keep Python's handling of Ctrl-C.
 
-    PySpark would cancel all jobs first, in the middle of a running call: the answers of the two get mixed up, and the
-    clean-up after the interruption fails. Ending the session cancels jobs, too.
+    PySpark would cancel all jobs first, in the middle of a running call: the two answers get mixed up, and the clean-up
+    after the interruption fails. Ending the session cancels jobs, too.
     """
     if current_thread() is not main_thread():
         yield
@@ -224,12 +224,11 @@ def _same_interrupt() -> Iterator[None]:
 
 
 def stop_session(spark: SparkSession) -> None:
-    """Stop the session and end its JVM; the first session of an installation then leaves the class archive.
+    """Stop the session and end its JVM; the first session of an installation then writes the class archive.
 
-    A session of a Spark Connect server is only closed, and a JVM that was lent is given back. An interrupted call
-    leaves its answer behind in the connection of its thread, so that the session is stopped from another one; where
-    Java does not answer, its process is ended, and killed if it does not react, for example when it was stopped with a
-    signal.
+    A session of a Spark Connect server is only closed, and a lent JVM is given back. An interrupted call leaves its
+    answer in the connection of its thread, so the session is stopped from another thread. If Java does not answer, its
+    process is ended, and killed if it does not react, for example when it was stopped by a signal.
     """
     if not hasattr(spark, "_jsparkSession"):
         close(spark)
@@ -254,7 +253,7 @@ def stop_session(spark: SparkSession) -> None:
 
 
 def connect(settings: Settings, remote: SecretStr) -> SparkSession:
-    """Return a session of the server at an address, `sc://host:port` with what follows it.
+    """Return a session of the server at an address, `sc://host:port` with options.
 
     Raises:
         SessionError: packages are missing, the server does not answer, or it has another language.
@@ -287,7 +286,7 @@ def connect(settings: Settings, remote: SecretStr) -> SparkSession:
 
 
 def close(session: SparkSession) -> None:
-    """Close a session, the server goes on; one that is gone is not waited for to say good-bye."""
+    """Close a session while the server continues; a server that is gone is not waited for."""
     cast("Any", session).client.set_retry_policies([])
     session.stop()
 

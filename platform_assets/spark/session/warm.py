@@ -1,8 +1,8 @@
 """A JVM that one process keeps ready and lends: borrow it, work in a session of one's own, give it back.
 
-Who keeps it listens at a socket that only this user can open, and leaves a link to it in the state folder. Who asks
+The keeper listens at a socket that only this user can open, and leaves a link to it in the state folder. A borrower
 sends the settings it needs, and gets the port and the secret of the JVM's gateway, or a refusal. The connection stays
-open while the JVM is used: if it ends without a word, the keeper knows that the borrower is dead. The JVM is reset
+open while the JVM is used: if it ends without a message, the keeper knows that the borrower is dead. The JVM is reset
 between borrowers.
 """
 
@@ -50,21 +50,21 @@ class Lease:
     connection: socket.socket
 
     def give_back(self) -> None:
-        """Say that the work has ended in order."""
+        """Report that the work has ended in order."""
         with suppress(OSError):  # of a keeper that is gone, with its JVM
             self.connection.sendall(DONE)
         self.connection.close()
 
 
 def link_to_keeper(settings: Settings) -> Path:
-    """Return where an installation's keeper leaves the way to its socket; a socket's own path has to be short."""
+    """Return the path of the link to a keeper's socket; the socket's own path has to be short."""
     return settings.state / "warm.sock"
 
 
 def borrow(settings: Settings, key: str) -> Lease | None:
-    """Ask for the JVM that is kept ready, and is as the key says.
+    """Request the JVM that is kept ready, if it matches the key.
 
-    Returns None if there is none, another process uses it, it has other settings, or it does not answer.
+    Return None if there is none, another process uses it, it has other settings, or it does not answer.
     """
     place = _keeper(link_to_keeper(settings))
     if place is None:
@@ -87,7 +87,7 @@ def borrow(settings: Settings, key: str) -> Lease | None:
 
 
 def line_of(connection: socket.socket) -> dict[str, Any]:
-    """Return a line of JSON that the other side says; ValueError where it says something else, or nothing more."""
+    """Return a line of JSON from the other side; ValueError for anything else, or nothing more."""
     said = connection.makefile("rb", buffering=0).readline(_LONGEST_ANSWER)  # not buffered: the next line stays there
     if not said.endswith(b"\n"):
         raise ValueError("no whole line")
@@ -112,7 +112,7 @@ _LEASES: WeakKeyDictionary[JavaGateway, Lease] = WeakKeyDictionary()
 
 
 def attached_session(port: int, secret: str) -> SparkSession:
-    """Return the session of this process in a JVM where Spark runs already, with settings and views of its own."""
+    """Return a session of this process in a running JVM with Spark, with its own settings and views."""
     with _gateway_variables(port, secret):
         gateway = launch_gateway()
     remember_classes(gateway)
@@ -123,20 +123,20 @@ def attached_session(port: int, secret: str) -> SparkSession:
 
 
 def leased_session(lease: Lease) -> SparkSession:
-    """Return the session of this process in a JVM that was lent to it, until `detach`."""
+    """Return a session of this process in a JVM that was lent to it, until `detach`."""
     spark = attached_session(lease.port, lease.secret)
     _LEASES[cast("Any", spark.sparkContext)._gateway] = lease
     return spark
 
 
 def lease_of_jvm() -> Lease | None:
-    """Return by what right this process works with another one's JVM; None where it has its own, or none."""
+    """Return the lease of a foreign JVM; None if this process has its own, or none."""
     gateway = SparkContext._gateway
     return None if gateway is None else _LEASES.get(gateway)
 
 
 def detach(spark: SparkSession, lease: Lease) -> None:
-    """Leave a JVM that was lent, and give it back."""
+    """Leave a borrowed JVM, and give it back."""
     context = cast("Any", spark.sparkContext)
     context._jsc = None  # it would be stopped otherwise, for all that come after
     context.stop()
@@ -194,11 +194,11 @@ class LentJvm:
 
     @property
     def is_alive(self) -> bool:
-        """Return whether its process is there."""
+        """Return whether its process is alive."""
         return self._process.poll() is None
 
     def new_session(self) -> SparkSession:
-        """Another session in it, with settings and views of its own, and as many tasks for a shuffle."""
+        """Return another session in it, with its own settings and views, and as many shuffle tasks."""
         fresh, tasks = self.session.newSession(), "spark.sql.shuffle.partitions"
         fresh.conf.set(tasks, self.session.conf.get(tasks) or "")  # what was set since it began is not taken over
         return fresh
@@ -211,14 +211,14 @@ class LentJvm:
             raise OSError("it does not answer") from error
 
     def take_back(self) -> str:
-        """Reset it after use. Return why it must not be lent again; empty if it is as new."""
+        """Reset it after use. Return why it must not be lent again; empty if it is clean."""
         try:
             return self._answered(self._not_as_new, _IS_TAKEN_BACK_WITHIN_S)
         except (Py4JError, OSError):
             return "it does not answer"
 
     def _answered(self, ask: Callable[[], Answer], within_s: float) -> Answer:
-        """Return its answer. Kill it if it does not answer, for example when it was stopped with a signal."""
+        """Return its answer. Kill it if it does not answer, for example when it was stopped by a signal."""
         with ThreadPoolExecutor(1) as apart:
             try:
                 return apart.submit(ask).result(within_s)
@@ -232,7 +232,7 @@ class LentJvm:
         self._shared = self._seen_by_all()
 
     def _seen_by_all(self) -> tuple[str, ...]:
-        """Return what a session changes for all others, too."""
+        """Return the state that a session shares with all others."""
         context, shared = self._scala, cast("Any", self.session)._jsparkSession.sharedState()
         catalog = shared.externalCatalog()
         every = (
@@ -277,7 +277,7 @@ class LentJvm:
         return f"it holds {held_mib:,} MiB" if held_mib > self._most_mib else ""
 
     def _work(self) -> str:
-        """Return what it goes on with, as after a Python that was interrupted and has left: between two jobs, too."""
+        """Return work that still runs in it, as after an interrupted Python that has left: between two jobs, too."""
         if jobs := len(self._scala.statusTracker().getActiveJobIds()):
             return counted(jobs, "job")
         stacks = self._java.java.lang.Thread.getAllStackTraces()

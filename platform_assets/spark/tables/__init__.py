@@ -1,4 +1,4 @@
 """Tables in Spark: read released days, write staged ones, schemas, what a plan reads.
 
-Put here what is the same for raw, silver and gold.
+Put here what raw, silver and gold share.
 """

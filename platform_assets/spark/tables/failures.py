@@ -1,4 +1,4 @@
-"""Say what errors of Spark, of a user's own code, or of a session started otherwise mean: where, what and why."""
+"""Explain errors of Spark, of a user's own code, or of an unsuitable session: where, what and why."""
 
 from __future__ import annotations
 
@@ -66,16 +66,16 @@ _SHOWN = 300
 
 
 class TransformError(PlatformError):
-    """A transform returned something else than its contract promises."""
+    """A transform's result differs from its contract."""
 
 
 class DiskFullError(PlatformError):
-    """There was no room for what Spark had to write; nothing of it was published."""
+    """Spark had no room to write; no part of it was published."""
 
 
 @contextmanager
 def full_disk_explained(what: str) -> Iterator[None]:
-    """Turn Spark's error about a full disk, or a full share of it, into one that says what to do; others pass."""
+    """Turn Spark's error about a full disk or quota into one with a remedy; other errors pass."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
@@ -90,7 +90,7 @@ def full_disk_explained(what: str) -> Iterator[None]:
 
 
 def complaint(error: PySparkException | Py4JError) -> str | None:
-    """Return what Spark says against the rows it was given, by its first cause; None where not the rows failed."""
+    """Return Spark's complaint about the given rows, by its first cause; None if the rows are not the cause."""
     if isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError):
         # Without an error of Java's, Python lost the JVM.
         return None
@@ -106,7 +106,7 @@ def complaint(error: PySparkException | Py4JError) -> str | None:
 
 
 def failed_on_values(error: PySparkException | Py4JJavaError) -> str | None:
-    """Return what Spark says where values of rows made an expression or a Python function fail; None otherwise."""
+    """Return Spark's message if values made an expression or a Python function fail; None otherwise."""
     said = list(causes(error))
     if any(_OF_THE_MACHINE.search(text) for text in said):
         return None
@@ -123,7 +123,7 @@ def _first_line(text: str) -> str:
 
 
 def note_what_java_says(error: BaseException, settings: Settings) -> None:
-    """Add Java's message to the error: an unexpected error is printed when Java is gone and can no longer be asked."""
+    """Add Java's message to the error: when it is printed, Java is gone and can no longer be asked."""
     for each in led_to(error):
         if isinstance(each, PySparkException | Py4JJavaError):
             with suppress(Py4JError, OSError):  # it is gone already
@@ -132,7 +132,7 @@ def note_what_java_says(error: BaseException, settings: Settings) -> None:
 
 
 def causes(error: Exception) -> Iterator[str]:
-    """Yield what the error says, and what Java says of its causes."""
+    """Yield the error's message, and Java's messages about its causes."""
     yield str(error)
     java = error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
     for _ in range(_MOST_CAUSES):
@@ -152,7 +152,7 @@ _OF_THE_SYSTEM = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.
 
 @contextmanager
 def users_code(table: str, part: Literal["rules", "transform"] = "transform") -> Iterator[None]:
-    """Explain what goes wrong in the rules or the transform of a table, within, by table, part and line."""
+    """Explain errors in the rules or the transform of a table in this block, by table, part and line."""
     try:
         yield
     except AnalysisException as error:
@@ -166,7 +166,7 @@ def users_code(table: str, part: Literal["rules", "transform"] = "transform") ->
 
 @contextmanager
 def values_explained(table: str, days: Collection[date]) -> Iterator[None]:
-    """Explain errors about values, around code that computes rows by a table's contract and transform."""
+    """Explain errors about values in this block, which computes rows by a table's contract and transform."""
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
@@ -182,7 +182,7 @@ def values_explained(table: str, days: Collection[date]) -> Iterator[None]:
 
 
 def first_line(error: AnalysisException) -> str:
-    """Return what Spark says, without the plan that it shows below."""
+    """Return Spark's message without the plan below it."""
     return str(error).strip().partition("\n")[0]
 
 
@@ -204,7 +204,7 @@ _UNREADABLE = re.compile(
 
 @contextmanager
 def explain_unreadable_session(spark: SparkSession) -> Iterator[None]:
-    """Explain what fails because a session was stopped, or was started without what a lake is read with."""
+    """Explain failures of a stopped session, or of one that cannot read a lake."""
     try:
         yield
     except (PySparkException, Py4JError) as error:

@@ -1,8 +1,8 @@
-"""Explain a Spark that is gone, has no memory left, or wrote files where this machine does not look.
+"""Explain a Spark that is gone, out of memory, or that wrote files where this machine does not look.
 
-In a folder that one machine of a cluster has not mounted, or has another one in place of, its executors write without
-an error, and the driver, which moves files into place when all have written, never sees those. Only their number shows
-it, which tasks report and Spark adds up.
+If one machine of a cluster has not mounted a folder, or has another one in its place, its executors write without an
+error, and the driver, which moves files into place when all have written, never sees those. Only their number shows it,
+which tasks report and Spark adds up.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _TODO = (
 
 
 class SparkLostError(PlatformError):
-    """Spark ended, ran out of memory or wrote elsewhere in the middle of work; what was published stays."""
+    """Spark ended, ran out of memory or wrote elsewhere in the middle of work; published data stays."""
 
 
 class _Loss(NamedTuple):
@@ -106,7 +106,7 @@ _OF_SPARK = (
 
 @contextmanager
 def lost_spark_explained(settings: Settings) -> Iterator[None]:
-    """Turn what Python hears of a Spark that died, or ran out of memory, into what to do; all else passes."""
+    """Turn errors of a Spark that died, or ran out of memory, into a remedy; other errors pass."""
     try:
         yield
     except Exception as error:
@@ -160,8 +160,8 @@ def _is_of_a_lost_connection(error: BaseException) -> bool:
 def _end_of_jvm() -> str | None:
     """Return how this session's JVM ended; None if it lives, or without one.
 
-    One that dies takes no connection any more, though its process is there for a moment; of one that another process
-    keeps, that is all that can be seen.
+    A dying JVM accepts no connection, though its process exists for a moment; for one that another process keeps, that
+    is the only sign.
     """
     gateway = SparkContext._gateway
     if gateway is None:
@@ -190,9 +190,9 @@ def lies_elsewhere(error: Exception, settings: Settings) -> SparkLostError | Non
 
 @contextmanager
 def found_here(spark: SparkSession, folder: Location) -> Iterator[None]:
-    """Refuse a write of a cluster's to a folder where fewer files lie than were written.
+    """Refuse a cluster's write to a folder that has fewer files than were written.
 
-    Not for an object store, which all see alike, nor over Spark Connect, which does not report how many were written.
+    Not for an object store, which all machines see alike, nor with Spark Connect, which does not report the number.
     """
     if not shows_plans(spark) or is_one_process(spark) or is_object_store(str(folder)):
         yield
@@ -218,7 +218,7 @@ def _files_in(folder: Location) -> int:
 
 
 def _files_written(spark: SparkSession, mark: str) -> int | None:
-    """Return how many files the one execution with a description wrote; None where Spark keeps nothing of it."""
+    """Return how many files the only execution with a description wrote; None if Spark has no record of it."""
     session = cast("Any", spark)
     session.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     known = session._jsparkSession.sharedState().statusStore()

@@ -1,7 +1,7 @@
-"""Read in Spark: exactly the days asked for of released tables, rows of some keys, stages, frames kept, and views.
+"""Read in Spark: exactly the requested days of released tables, rows of some keys, stages, cached frames, and views.
 
-The log is read without Spark and names the files; Spark reads those as plain Parquet. To have Delta unfold the log of a
-table and look up its files takes two to four jobs a read, a third of the time that a correction of a few days takes.
+The log is read without Spark and names the files; Spark reads those as plain Parquet. Unfolding a table's log and
+listing its files by Delta takes two to four jobs a read, a third of the time of a small correction.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ Keep = Callable[[DataFrame], DataFrame]
 
 
 def no_rows(spark: SparkSession, schema: StructType) -> DataFrame:
-    """Return a frame without rows, planned in the JVM: a list of none would start a Python worker."""
+    """Return a frame without rows, planned in the JVM: an empty list would start a Python worker."""
     nulls = (f"CAST(NULL AS {field.dataType.simpleString()}) AS `{field.name}`" for field in schema.fields)
     return spark.range(0).selectExpr(*nulls)
 
 
 def in_ranges(spans: Iterable[tuple[date, date]]) -> Column:
-    """Return the days of some ranges, as a predicate Delta prunes partitions with."""
+    """Return a predicate for days in some ranges, by which Delta prunes partitions."""
     day = F.col(DAY)
     parts = [(day == F.lit(start)) if start == end else day.between(F.lit(start), F.lit(end)) for start, end in spans]
     return reduce(lambda a, b: a | b, parts, F.lit(False)) if parts else F.lit(False)
@@ -72,16 +72,16 @@ def read_days(
 
 
 def read_staged(spark: SparkSession, folder: Location) -> DataFrame:
-    """Return the rows of a stage's folder, from the files that its log names; refuse one without a stage."""
+    """Return the rows of a stage's folder, from the files of its log; refuse a folder without a stage."""
     staged = table_snapshot(folder)
     schema = StructType.fromJson(json.loads(staged.schema_string))
     return read_files(spark, folder, staged.files, schema)
 
 
 def read_files(spark: SparkSession, folder: Location, paths: Collection[str], schema: StructType) -> DataFrame:
-    """Return the rows of some files of a table, each with the day that its folder says.
+    """Return the rows of some files of a table, each with the day of its folder.
 
-    Their paths begin there, below the folders of several publications.
+    Their paths start at the day's folder, below the folders of several publications.
     """
     if not paths:
         return no_rows(spark, schema)
@@ -98,7 +98,7 @@ def read_files(spark: SparkSession, folder: Location, paths: Collection[str], sc
 
 
 def _read_by_day(spark: SparkSession, folder: Location, paths: Collection[str], schema: StructType) -> DataFrame:
-    """Return the same for Sail, which takes no day from a folder's name where it is given files.
+    """Return the same for Sail, which takes no day from a folder's name if it is given files.
 
     It works on all days at once, each with memory of its own, unless they are set to follow each other.
     """
@@ -116,12 +116,12 @@ def _read_by_day(spark: SparkSession, folder: Location, paths: Collection[str], 
 
 
 def without_patterns(path: Location) -> str:
-    """Return a path as Hadoop reads it where it would find patterns in it."""
+    """Return a path with Hadoop's pattern characters escaped."""
     return re.sub(r"([*?{}])", r"\\\1", for_hadoop(str(path)))
 
 
 def in_scope(contract: Contract, scope: KeyScope, among: Collection[str]) -> Column:
-    """Return whether a row is of the keys, as far as it has their columns; values are bound, never part of a text."""
+    """Return whether a row matches the keys, by the columns that it has; values are bound, never part of a text."""
     parts = [
         F.col(name).isin([value_of(text, contract.column(name).type) for text in texts])
         for name, texts in scope.keys
@@ -131,16 +131,16 @@ def in_scope(contract: Contract, scope: KeyScope, among: Collection[str]) -> Col
 
 
 def out_of_scope(contract: Contract, scope: KeyScope) -> Column:
-    """Return whether a row of the table is of none of the keys; one without a value is of none."""
+    """Return whether a row of the table matches none of the keys; one without a value matches none."""
     return ~F.coalesce(in_scope(contract, scope, contract.column_names), F.lit(False))
 
 
 @contextmanager
 def kept_frames() -> Iterator[Keep]:
-    """Keep frames as long as this is open.
+    """Cache frames in this block.
 
-    Where Spark is one process, they are cut from what they were computed from, which spares planning that again. On a
-    cluster that would lose them with an executor that ends: there Spark remembers how to compute what was lost.
+    If Spark is one process, they are cut from their plans, which spares planning again. On a cluster a lost executor
+    would lose them: there Spark remembers how to recompute them.
     """
     persisted: list[DataFrame] = []
 
@@ -160,11 +160,11 @@ def kept_frames() -> Iterator[Keep]:
 
 
 def register_views(spark: SparkSession, lake: Lake, release: Release) -> None:
-    """Show every table of a release as `<layer>_<table>`, and no table that came after it.
+    """Register every table of a release as a view `<layer>_<table>`, and no newer table.
 
     Raises:
-        DamagedTableError: files of that release are gone; the views are as they were.
-        LakeError: with this session no lake can be read; the message says what it lacks.
+        DamagedTableError: files of that release are gone; the views are unchanged.
+        LakeError: this session cannot read a lake; the message says what it lacks.
     """
     with explain_unreadable_session(spark):
         for statement in list(statements(lake, release, "spark")):

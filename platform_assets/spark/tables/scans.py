@@ -1,4 +1,4 @@
-"""What a frame reads, taken from the plan that is then executed and no other: no Spark job is started to find out."""
+"""What a frame reads, from the plan that is then executed and no other, without a Spark job."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _CONSTANTS = {"LocalRelation", "OneRowRelation", "Range"}
 
 @dataclass(frozen=True)
 class PlanInput:
-    """One thing that a plan reads.
+    """One input of a plan.
 
     Args:
         table: folder of a Delta table; None for anything else.
-        files: that are read; of a Delta table without those that the filters rule out.
+        files: files that are read; for a Delta table without those that filters rule out.
     """
 
     table: Location | None
@@ -36,12 +36,12 @@ class PlanInput:
 
 
 def shows_plans(spark: SparkSession) -> bool:
-    """Return whether plans can be looked at, which a Spark Connect server does not allow."""
+    """Return whether plans can be read, which a Spark Connect server does not allow."""
     return hasattr(spark, "_jsparkSession")
 
 
 def with_own_jobs(spark: SparkSession, describe: Callable[[], DataFrame]) -> tuple[DataFrame, int]:
-    """Return what a function describes, and how many jobs it started to do so; none where that cannot be asked.
+    """Return a function's result, and how many jobs it started while describing it; none if unknown.
 
     Jobs of other threads in the same session are not counted.
     """
@@ -64,15 +64,15 @@ def with_own_jobs(spark: SparkSession, describe: Callable[[], DataFrame]) -> tup
 
 
 def scans_of(frame: DataFrame) -> list[PlanInput]:
-    """Return everything that the optimised plan of a frame reads, constants apart."""
+    """Return everything that the optimised plan of a frame reads, except constants."""
     plan = cast("Any", frame)._jdf.queryExecution().optimizedPlan()
     return [scan for leaf in _leaves(plan) for scan in _scans(leaf)]
 
 
 def is_made_of_given_rows(frame: DataFrame) -> bool:
-    """Return whether a frame, before anything of it is optimised away, reads nothing but rows given as values.
+    """Return whether a frame, before optimisation, reads nothing but rows given as values.
 
-    Where plans cannot be looked at, that is assumed.
+    If plans cannot be read, that is assumed.
     """
     if not shows_plans(frame.sparkSession):
         return True
@@ -80,10 +80,10 @@ def is_made_of_given_rows(frame: DataFrame) -> bool:
 
 
 def as_planned(frame: DataFrame) -> DataFrame:
-    """Return the same rows, computed by the very plan that `scans_of` the frame has looked at.
+    """Return the same rows, computed by exactly the plan that `scans_of` has read.
 
-    A frame that is written is planned again, and Delta would look up the files to read once more: that plan is never
-    shown, and it costs a job per table. Rows that come in order are declared so: else they are sorted once more.
+    A frame that is written is planned again, and Delta would list the files again: that plan is never shown, and it
+    costs a job per table. Ordered rows are declared so: otherwise they are sorted again.
     """
     jvm, jdf, session = cast("Any", SparkContext._jvm), cast("Any", frame)._jdf, cast("Any", frame.sparkSession)
     logical_rdd = getattr(getattr(jvm.org.apache.spark.sql.execution, "LogicalRDD$"), "MODULE$")
@@ -97,9 +97,9 @@ def as_planned(frame: DataFrame) -> DataFrame:
 
 
 def _first_order(plan: Any, rows: Any) -> Any | None:
-    """Return by what the rows of a plan are ordered first, by the names they have as rows; None if by none of these.
+    """Return the first sort column of a plan's rows, by their final names; None without one.
 
-    Spark says it in names of the optimised plan, which are others where the optimiser took a renaming out.
+    Spark uses the names of the optimised plan, which differ if the optimiser removed a renaming.
     """
     orders, made = plan.outputOrdering(), plan.output()
     if orders.isEmpty():
@@ -142,7 +142,7 @@ def _input_files(location: Any) -> list[str]:
 
 
 def _placed(uri: str) -> Location | None:
-    """Return where a file lies; None for one where no lake can be, and so no input."""
+    """Return the place of a file; None for one outside any lake, which is not an input."""
     try:
         return located(uri)
     except LakeError:
@@ -183,11 +183,11 @@ _CAUSES = {
 
 
 def not_repeatable(frame: DataFrame) -> dict[str, str]:
-    """Expressions that never give the same twice, as Spark names them, and why.
+    """Return expressions that never give the same result twice, by Spark's names, and why.
 
-    Spark Connect shows no plans; over it nothing is known of a transform.
+    Spark Connect shows no plans, so with it nothing is known about a transform.
 
-    Those that may, because rows can be in an order that makes them (`first`, `collect_list`), are not among them.
+    Expressions that depend on the order of rows (`first`, `collect_list`) are not among them.
     """
     if not shows_plans(frame.sparkSession):
         return {}
@@ -218,7 +218,7 @@ def _is_pure(node: Any) -> bool:
 
 
 def _suspects(tree: Any) -> Iterator[Any]:
-    """Parts of a plan or expression that need not be the same every time; branches that are clean are skipped."""
+    """Return parts of a plan or expression that may not be deterministic; clean branches are skipped."""
     patterns = cast("Any", SparkContext._jvm).org.apache.spark.sql.catalyst.trees.TreePattern
     if tree.deterministic() and not tree.containsPattern(patterns.CURRENT_LIKE()):
         return
@@ -228,7 +228,7 @@ def _suspects(tree: Any) -> Iterator[Any]:
 
 
 def _names(node: Any) -> Iterator[str]:
-    """Yield names of the suspicious expressions of one node of a plan, those of its subqueries included."""
+    """Yield names of the suspicious expressions of one node of a plan, including its subqueries."""
     for expression in _items(node.expressions()):
         yield from map(_name, _suspects(expression))
     for inner in _items(node.subqueries()):

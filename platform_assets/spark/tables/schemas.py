@@ -1,9 +1,8 @@
-"""Rows in Spark, without a session: contracts as schemas, and the digest of rows as an aggregate.
+"""Schemas of contracts in Spark, and the digest of rows as an aggregate, without a session.
 
-Every column is hashed together with a flag that says whether it is null, because `xxhash64` skips nulls and would
-take `(1, NULL)` and `(NULL, 1)` for the same row. Columns count by their names, in any order: two that
-change names are other content, two that change places are not. Two salts and 32-bit halves keep the sums within a
-bigint for two billion rows a day.
+Every column is hashed together with a flag for null, because `xxhash64` skips nulls and would hash `(1, NULL)` and
+`(NULL, 1)` alike. Columns count by their names, in any order: two that swap names are other content, two that swap
+places are not. Two salts and 32-bit halves keep the sums within a bigint for two billion rows a day.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from platform_assets.records.differences import HALVES, Digest
 
 
 def declared_types(schema: StructType) -> dict[str, str]:
-    """Return the type of every field, by name and in the words of a contract, for people."""
+    """Return the type of every field by name, by the contract's type names, for people."""
     types = {field.name: field.dataType.simpleString() for field in schema.fields}
     return {name: {"bigint": "long"}.get(type_, type_) for name, type_ in types.items()}
 
@@ -41,7 +40,7 @@ def spark_schema(contract: Contract) -> StructType:
 
 
 def raw_schema(contract: Contract) -> StructType:
-    """Return columns of a raw table: as delivered, then where they came from and how they are ordered, then the day.
+    """Return columns of a raw table: as delivered, then their origin and order, then the day.
 
     `_arrival` is the file below the landing root, or the approval that took a late row from one; `_rescued` what the
     contract does not declare, as JSON; `_kind` one of record, void, tombstone, withdrawal; `_file_order` is the file's
@@ -76,7 +75,7 @@ that file, and how often it was refused, 0 once its file came again with other c
 
 
 def with_columns(frame: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
-    """Return a frame with columns added or replaced; Spark Connect adds every number of columns but none."""
+    """Return a frame with columns added or replaced; Spark Connect accepts any number of columns except none."""
     return frame.withColumns(dict(columns)) if columns else frame
 
 
@@ -88,28 +87,27 @@ _NONNEGATIVE = 2**63 - 1
 def order_hash(columns: Sequence[str]) -> Column:
     """Return a 64-bit hash of a row that orders versions of one instant.
 
-    It stays the same when a column is added that is null in the row, so that rows from before and after can be
-    compared.
+    It is unchanged by an added column that is null in the row, so rows from before and after can be compared.
     """
     salt = _SALTS[0]
     return F.expr(" ^ ".join(f"if(isnull(`{name}`), 0L, xxhash64({salt}L, '{name}', `{name}`))" for name in columns))
 
 
 def digest_columns(columns: Sequence[str]) -> list[str]:
-    """Return the columns that a digest covers, in its order.
+    """Return the columns of a digest, in its order.
 
-    Where a row stands in its file is no part of it: the number depends on how Spark dealt out the file, its order not.
+    A row's place in its file is not included: the number depends on how Spark split the file, its order does not.
     """
     return sorted(name for name in columns if name != "_place")
 
 
 def digest_salts(columns: Sequence[str]) -> list[int]:
-    """Return the first value that each of a digest's two hashes covers, for columns in the digest's order."""
+    """Return the first values of a digest's two hashes, for columns in the digest's order."""
     return [_salted(columns, salt) for salt in _SALTS]
 
 
 def digest_sums(columns: Sequence[str]) -> list[Column]:
-    """Return the aggregates behind a digest, named `_digest_0` and so on; the row count is the caller's own."""
+    """Return the aggregates behind a digest, named `_digest_0` and so on; the caller counts the rows."""
     columns = digest_columns(columns)
     sums: list[str] = []
     for salt in _SALTS:
@@ -121,7 +119,7 @@ def digest_sums(columns: Sequence[str]) -> list[Column]:
 def row_hash_sql(columns: Sequence[str], salt: int = _SALTS[0]) -> str:
     """Return a 64-bit hash of a row's columns that distinguishes nulls and neighbouring columns.
 
-    In SQL: put together from columns, every part of it would be a call into the JVM, hundreds for a table.
+    In SQL: built from columns, every part of it would be a call into the JVM, hundreds for a table.
     """
     names = sorted(columns)
     quoted = ["`" + name.replace("`", "``") + "`" for name in names]
@@ -130,11 +128,11 @@ def row_hash_sql(columns: Sequence[str], salt: int = _SALTS[0]) -> str:
 
 
 def _salted(names: Sequence[str], salt: int) -> int:
-    """Put the names of columns into a salt, which is the same for all rows, instead of hashing them with each."""
+    """Put column names into a salt, common to all rows, instead of hashing them with each."""
     return salt ^ int.from_bytes(blake2b(json.dumps(names).encode(), digest_size=8).digest()) & _NONNEGATIVE
 
 
 def digest_of(row: Row, rows: int) -> Digest:
-    """Return the digest from a row that holds the aggregates of `digest_sums`."""
+    """Return the digest from a row with the aggregates of `digest_sums`."""
     a, b, c, d = (int(row[f"_digest_{n}"] or 0) for n in range(HALVES))
     return Digest(rows, (a, b, c, d))

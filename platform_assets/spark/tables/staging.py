@@ -1,12 +1,11 @@
-"""Staged writes: Spark puts the computed days into a private folder inside the live table's.
+"""Staged writes: Spark writes the computed days into a private folder inside the live table's.
 
 It writes plain Parquet, and the log is written without it: a Delta transaction takes twice as long as writing the rows
 of a few days.
 
-A large day is cut into parts: rows of a key stay together, and days that are not large stay whole. On a cluster Spark
-plans anew while it works, and cuts what turns out to be large by itself, though only between what several tasks have
-sent. On one machine that costs a twentieth of the time of many small days, so that it is asked to only where a day is
-known to be large.
+A large day is divided into parts: rows of a key stay together, and other days stay whole. On a cluster Spark plans
+adaptively, and divides large partitions by itself, though only between the outputs of several tasks. On one machine
+that costs a twentieth of the time of many small days, so it is used only where a day is known to be large.
 
 Of hundreds of days with a few rows each, Spark's writer takes a thousand times as long for the files as for the rows.
 It writes these rows together, and each day's file is made of them without it.
@@ -57,7 +56,7 @@ _WRITER = {
 
 
 def check_columns(table: str, frame: object, expected: StructType) -> None:
-    """Refuse a frame whose columns or types differ from the contract's, by every column; nothing is cast silently."""
+    """Refuse a frame whose columns or types differ from the contract's, naming each; nothing is cast silently."""
     if not isinstance(frame, DataFrame):
         raise TransformError(
             f"The transform of {table} returns {frame!r:.80}, not a frame.", "Return the DataFrame that it describes."
@@ -83,12 +82,12 @@ def stage(
 ) -> None:
     """Write rows as a Delta table of their own, one file per day and write; a large day gets several.
 
-    Which days are large, Spark finds out where it plans while it works: on a cluster, and within `tasks_for`. Else it
-    has to be said.
+    Spark finds large days where it plans adaptively: on a cluster, and within `tasks_for`. Otherwise they must be
+    named.
 
     Args:
         folder: the publication's folder inside the live table's; a second write adds to it.
-        clustered: the rows already lie in Spark's partitions as they are to lie in files, so no shuffle is needed.
+        clustered: whether the rows are already partitioned like the files, so that no shuffle is needed.
         small: whether these are probably many days with few rows.
     """
     refuse_other_settings(frame.sparkSession)
@@ -124,7 +123,7 @@ def _by_day(frame: DataFrame, parts: Mapping[date, int]) -> DataFrame:
 
 
 def _with_one_zero(frame: DataFrame) -> DataFrame:
-    """Zero for minus zero: one number, also to a digest, but not to what divides by it or makes a text of it."""
+    """Return zero for minus zero: one number, also to a digest, but not to a division or a text."""
     return with_columns(frame, {name: F.col(name) + F.lit(0.0) for name in _doubles(frame)})
 
 
@@ -136,7 +135,7 @@ _MANY_DAYS, _SMALL_DAY = 24, 16 * 1024
 
 
 def are_small(days: int, size: int) -> bool:
-    """Return whether so many days, with so many bytes to be read and written before, are many with few rows."""
+    """Return whether so many days, with so many bytes to read and formerly written, are many with few rows."""
     return days >= _MANY_DAYS and size <= days * _SMALL_DAY
 
 
@@ -152,7 +151,7 @@ _LONGEST_TEXT = 32
 
 @contextmanager
 def _rows_together(frame: DataFrame, folder: Location) -> Iterator[tuple[DataFrame, pa.Table | None]]:
-    """Write rows into a few files that are gone afterwards: as a frame, and as a table where they are few."""
+    """Write rows into a few temporary files: as a frame, and as a table if they are few."""
     place = folder / "together"
     with found_here(frame.sparkSession, folder):
         frame.write.options(**_WRITER).mode("overwrite").parquet(for_hadoop(str(place)))
@@ -165,7 +164,7 @@ def _rows_together(frame: DataFrame, folder: Location) -> Iterator[tuple[DataFra
 
 
 def _as_table(files: Sequence[Location]) -> pa.Table | None:
-    """Return the rows of some files; None where there are none, or not few."""
+    """Return the rows of some files; None if there are none, or not few."""
     import pyarrow as pa
 
     batches: list[pa.RecordBatch] = []
@@ -184,7 +183,7 @@ def _as_table(files: Sequence[Location]) -> pa.Table | None:
 
 
 def _is_written_by_day(rows: pa.Table | None, folder: Location) -> bool:
-    """Write a file for each day as Spark would, but for statistics that its writer alone makes: nothing then."""
+    """Write a file for each day like Spark's writer; return False if its own statistics are needed."""
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
     from pyarrow import types
@@ -239,9 +238,9 @@ SPARSE = 4
 
 @contextmanager
 def tasks_for(spark: SparkOnDemand, parts: Mapping[date, int], part_bytes: int) -> Iterator[SparkOnDemand]:
-    """Spark for work on large days: it has a task for each part at least, and plans while it works.
+    """Return Spark for work on large days: at least a task for each part, and adaptive planning.
 
-    The session's settings are changed with its first use, and put back; nothing is changed where no day is large.
+    The session's settings are changed at the first use, and restored; nothing is changed without a large day.
     """
     before: dict[SparkSession, dict[str, str | None]] = {}
 
@@ -266,16 +265,15 @@ def tasks_for(spark: SparkOnDemand, parts: Mapping[date, int], part_bytes: int) 
 
 
 def plans_while_it_works(spark: SparkSession) -> bool:
-    """Return whether Spark cuts what turns out to be large while it works."""
+    """Return whether Spark divides large partitions while it works."""
     return not is_one_process(spark) or spark.conf.get(_ADAPTIVE) == "true"
 
 
 def in_parts(frame: DataFrame, parts: Mapping[date, int], columns: Sequence[str]) -> DataFrame:
-    """Return rows dealt out by day, those of large days by day and a hash of some columns, which is added as `SHARE`.
+    """Return rows partitioned by day, large days also by a hash of some columns, which is added as `SHARE`.
 
     A window over days, these columns and the share needs no further shuffle: the share follows from the columns. On a
-    cluster, where an empty task costs requests to a store, Spark may merge small tasks.
-    At least one day has parts.
+    cluster, where an empty task costs requests to a store, Spark may merge small tasks. At least one day has parts.
     """
     here = is_one_process(frame.sparkSession)
     tasks = max(sum(parts.values()), int(frame.sparkSession.conf.get(_TASKS) or 0))
