@@ -1,4 +1,4 @@
-"""What can be wrong with a lake, its tables, files and locks; and how a message names a database, without secrets."""
+"""Errors of a lake, its tables, files and locks; and names of databases in messages, without secrets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class LakeError(PlatformError):
-    """The lake cannot do what was asked, or is damaged."""
+    """The lake is damaged, or cannot do this."""
 
 
 class UnusableNameError(LakeError):
@@ -22,7 +22,7 @@ class UnusableNameError(LakeError):
 
 
 class NeverPublishedError(LakeError):
-    """A table has no content at the release that was asked for."""
+    """A table has no content at the requested release."""
 
 
 class UnknownReleaseError(LakeError):
@@ -46,11 +46,11 @@ class MovedLakeError(LakeError):
 
 
 class BeyondWindowError(LakeError):
-    """What was asked for is older than the rollback window, and its files may be deleted."""
+    """The request is older than the rollback window, and its files may be deleted."""
 
 
 class ErasedError(BeyondWindowError):
-    """What was asked for is older than an erasure, with which its files were deleted."""
+    """The request is older than an erasure, which deleted its files."""
 
 
 class StillNeededError(LakeError):
@@ -62,7 +62,7 @@ class ManifestError(LakeError):
 
 
 class SchemaMismatchError(LakeError):
-    """Files have other columns than the table they are meant for."""
+    """Files have other columns than their table."""
 
 
 class StagedFileError(LakeError):
@@ -102,7 +102,7 @@ class LockLostError(LakeError):
 
 
 def lock_lost_to(table: str, version: int, publication: str) -> LockLostError:
-    """Return the error for a lock that was lost, naming the publication that came in between."""
+    """Return the error for a lost lock, naming the publication that came in between."""
     return LockLostError(
         f"Publication {publication} made version {version} of {table} while this process held the lock, or took "
         "itself to hold it.",
@@ -133,7 +133,7 @@ class ForeignCommitError(LakeError):
 
 
 class OvertakenError(LakeError):
-    """Another release became current since days were read that are to be published together; nothing was published."""
+    """Another release became current after days were read that must be published together; nothing was published."""
 
     def __init__(self, release: int, now: int) -> None:
         super().__init__(
@@ -160,7 +160,7 @@ class Conflict(LakeError):  # noqa: N818 - the design's word for an outcome that
 
     @property
     def days(self) -> tuple[date, ...]:
-        """The days of all tables, oldest first."""
+        """Return the days of all tables, oldest first."""
         return tuple(sorted({day for days in self.tables.values() for day in days}))
 
 
@@ -173,7 +173,7 @@ _HIDDEN = "***"
 
 
 def masked(url: URL) -> str:
-    """Return the URL without a password, before the host, among the options, or moved by a sign left unescaped."""
+    """Return the URL without passwords: before the host, in the options, or moved by an unescaped character."""
     shown = url.update_query_dict(dict.fromkeys(_secret_options(url), _HIDDEN))
     if "@" in (url.host or ""):
         shown = shown.set(host=_HIDDEN)
@@ -183,7 +183,7 @@ def masked(url: URL) -> str:
 
 
 def driver_message(error: BaseException, url: URL) -> str:
-    """Return the first line of what a driver said, without any secret of the URL that it may have quoted."""
+    """Return the first line of a driver's message, without any secret of the URL."""
     text = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
     moved = [part for part in (url.host, url.database) if part and "@" in part]
     for secret in filter(None, (url.password, *_secret_options(url).values(), *moved)):

@@ -1,4 +1,4 @@
-"""The horizon: up to which release history was deleted, so that a deleted file is not mistaken for damage.
+"""The horizon: the release before which history was deleted, so that a deleted file is not mistaken for damage.
 
 Written before the first file is deleted, and only ever moved forward: a longer window later brings nothing back.
 
@@ -29,10 +29,10 @@ from platform_assets.records.manifest import Manifest
 
 
 class Cut(BaseModel):
-    """Where an erasure cut the history: releases with the erased rows cannot be read any more, pinned or not.
+    """Where an erasure cut history: releases with the erased rows cannot be read any more, pinned or not.
 
     Args:
-        before: releases before this one; 0 without any erasure.
+        before: first readable release; 0 without any erasure.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -46,12 +46,12 @@ NO_CUT = Cut()
 
 
 class Horizon(BaseModel):
-    """Which releases are whole.
+    """Releases that are whole.
 
     Args:
-        before: releases from this one on are.
-        kept: older ones that are too, because they were pinned.
-        at: when it was last moved, UTC.
+        before: first release of the whole history.
+        kept: older releases that are whole too, because they were pinned.
+        at: time of the last move, UTC.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -62,18 +62,18 @@ class Horizon(BaseModel):
     cut: Cut = NO_CUT
 
     def has(self, number: int) -> bool:
-        """Return whether all files of a release are there."""
+        """Return whether all files of a release exist."""
         return number >= self.before or number in self.kept
 
     def moved(self, first: int, pinned: Iterable[int], now: datetime, cut: Cut) -> Horizon:
-        """Return the horizon after all was deleted that neither releases from a first one on need, nor pinned ones."""
+        """Return the horizon after deleting what no kept or pinned release needs."""
         before = max(self.before, first)
         kept = tuple(pin for pin in pinned if self.has(pin) and pin < before)
         return Horizon(before=before, kept=kept, at=now, cut=max(self.cut, cut, key=lambda cut: cut.before))
 
 
 def horizon_of(lake: Lake) -> Horizon:
-    """Return where the history of a lake was cut; before release 0 if nothing was ever deleted."""
+    """Return the horizon of a lake; before release 0 if nothing was ever deleted."""
     content = lake.horizon_file.read()
     if content is None:
         return Horizon()
@@ -87,17 +87,17 @@ def horizon_of(lake: Lake) -> Horizon:
 
 
 def write_horizon(lake: Lake, horizon: Horizon, still_held: Callable[[], None]) -> None:
-    """Move the horizon; to be called under the publish lock."""
+    """Move the horizon; call it under the publish lock."""
     put(lake, lake.horizon_file, horizon.model_dump_json().encode(), still_held)
 
 
 def require_whole(lake: Lake, number: int) -> None:
     """Refuse a release whose files may have been deleted.
 
-    Ask under the publish lock before you keep a release, for example by a pin.
+    Call it under the publish lock before you keep a release, for example by a pin.
 
     Raises:
-        ErasedError: an erasure took the files of its time.
+        ErasedError: an erasure deleted its files.
         BeyondWindowError: it is older than the rollback window was when history was last deleted.
     """
     horizon = horizon_of(lake)
@@ -134,7 +134,7 @@ def announcement(lake: Lake, files: Mapping[str, Collection[str]], still_held: C
 
 
 def files_going(lake: Lake) -> dict[str, set[str]]:
-    """Return the files that are being deleted, or were when who deleted them died: paths by table."""
+    """Return files that are being deleted, or were announced by a process that died: paths by table."""
     by_table: dict[str, set[str]] = {}
     for _, announcement in _announcements(lake):
         for table, paths in announcement.items():
@@ -145,10 +145,10 @@ def files_going(lake: Lake) -> dict[str, set[str]]:
 def require_files(lake: Lake, manifest: Manifest) -> None:
     """Refuse a publication if one of its files differs from the manifest or is being deleted.
 
-    What its days consisted of before is shown by a release and goes nowhere; only what enters can be going.
+    The former files of its days belong to a release and stay; only new files can be in deletion.
 
     Raises:
-        StagedFileError: naming the table, the day and the file.
+        StagedFileError: names the table, the day and the file.
     """
     gone = files_going(lake)
     for change in manifest.tables:

@@ -1,4 +1,4 @@
-"""Where things lie in a lake, and which names may become paths."""
+"""Paths in a lake, and which names may become paths."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _UNUSABLE = re.compile(r"[%\\\[\]]")
 
 @dataclass(frozen=True)
 class Lake:
-    """A lake, and what holds its locks.
+    """A lake, and the place of its locks.
 
     Args:
         root: its folder; made on first use.
-        lock_url: PostgreSQL whose sessions hold the locks; files in the lake without it. All who write to a lake must
-            use the same.
-        lock_folder: of lock files, for a lake in an object store, which keeps no locks; they keep apart the processes
-            of one machine.
+        lock_url: PostgreSQL whose sessions hold the locks; files in the lake without it. All writers to a lake must use
+            the same.
+        lock_folder: folder of lock files for a lake in an object store, which keeps no locks; they separate only
+            processes of one machine.
 
     Raises:
         LakeError: the path has characters that Delta libraries decode on their own.
@@ -60,49 +60,49 @@ class Lake:
     def at(
         cls, place: str | os.PathLike[str], lock_url: str | None = None, lock_folder: Location | None = None
     ) -> Lake:
-        """Return the lake in a folder, or below a URL, that a person names."""
+        """Return the lake in a folder or URL that a person names."""
         return cls(located(place), lock_url, lock_folder)
 
     @property
     def releases_path(self) -> Location:
-        """The Delta table whose every version is one release."""
+        """Return the Delta table whose every version is one release."""
         return self.root / "_releases"
 
     @property
     def locks_path(self) -> Location:
-        """The folder of lock files."""
+        """Return the folder of lock files."""
         return self.lock_folder or self.root / "_locks"
 
     @property
     def private_path(self) -> Location:
-        """Return the folder of results that are computed to be looked at, never to be published."""
+        """Return the folder of private results, which are never published."""
         return self.root / "_private"
 
     @property
     def open_stages_path(self) -> Location:
-        """The folder that says what lies in the stages that people opened by name."""
+        """Return the folder of the documents of named stages."""
         return self.root / "_stages"
 
     @property
     def plans_path(self) -> Location:
-        """The folder that says what became of backfills."""
+        """Return the folder of the records of backfills."""
         return self.root / "_plans"
 
     @property
     def horizon_file(self) -> Location:
-        """Says from which release on the history is whole; not there while nothing was ever deleted."""
+        """Return the file with the first whole release, which does not exist while nothing was ever deleted."""
         return self.root / "_horizon.json"
 
     @property
     def deletions_path(self) -> Location:
-        """The folder of the lists of files that are being deleted."""
+        """Return the folder of the lists of files that are being deleted."""
         return self.root / "_deletions"
 
     def table_path(self, name: str) -> Location:
         """Return the folder of a table `<layer>.<table>`.
 
         Raises:
-            LakeError: the name is not one, so it must not become a path.
+            LakeError: the name is invalid, so it must not become a path.
         """
         layer, _, table = name.partition(".")
         if layer not in LAYERS or not IDENTIFIER.fullmatch(table):
@@ -121,7 +121,7 @@ class Lake:
         return self.table_path(table) / checked_publication(publication)
 
     def table_names(self) -> tuple[str, ...]:
-        """Return the tables that have a Delta log, sorted; tables with staged files only are not among them."""
+        """Return the tables that have a Delta log, sorted, without tables that only have staged files."""
         return tuple(
             f"{layer}.{table}"
             for layer in sorted(LAYERS)
@@ -137,7 +137,7 @@ def located(place: str | os.PathLike[str]) -> Location:
 
 
 def stored(url: str) -> Stored:
-    """Return the location in an object store that a URL names."""
+    """Return the location named by an object store's URL."""
     try:
         from platform_assets.lakehouse.storage.object_store import Stored  # which a lake on a disk does without
     except ImportError as error:
@@ -157,7 +157,7 @@ def checked_publication(publication: str) -> str:
     """Return the name of a publication, if it can be a folder's.
 
     Raises:
-        LakeError: it cannot.
+        LakeError: it cannot be a folder's name.
     """
     if not _PUBLICATION.fullmatch(publication):
         raise LakeError(
@@ -173,7 +173,7 @@ _DRAFT = ".draft"
 # A lock can end without its holder's knowledge. So such a file is written as a draft first; then the lock is checked;
 # then the draft is renamed. The next holder removes all drafts, or finds the file.
 def put(lake: Lake, file: Location, content: bytes, still_held: Callable[[], None]) -> None:
-    """Write a file of the lake, or replace it, if the publish lock is still held at that moment."""
+    """Write or replace a file of the lake, if the publish lock is still held at that moment."""
     draft = lake.deletions_path / f"{token_hex(8)}{_DRAFT}"
     if not file.replace_if_held(content, still_held, draft):
         raise LockLostError(

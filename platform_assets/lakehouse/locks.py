@@ -1,7 +1,7 @@
 """Locks that end with their holder: held by the operating system or a database session, never by time.
 
-One publish lock per lake, from the first table commit to the release commit, and one ingest lock per raw table.
-Private and staged folders have one too, so that folders of a dead holder can be recognised.
+One publish lock per lake, from the first table commit to the release commit, and one ingest lock per raw table. Private
+and staged folders have one too, so that folders of a dead holder can be recognized.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ StillHeld = Callable[[], None]
 
 @contextmanager
 def publish_lock(lake: Lake, timeout_s: float = PUBLISH_TIMEOUT_S) -> Iterator[StillHeld]:
-    """Be the only publisher of a lake. An earlier holder that lost the lock can change nothing any more."""
+    """Hold the publish lock of a lake. An earlier holder that lost the lock can change nothing any more."""
     with _lock(lake, "publish", timeout_s) as still_held:
         drop_drafts(lake)
         yield still_held
@@ -65,38 +65,38 @@ Lock = AbstractContextManager[StillHeld]
 
 
 def ingest_lock(lake: Lake, table: str, timeout_s: float = INGEST_TIMEOUT_S) -> Lock:
-    """Ingest alone into a raw table."""
+    """Hold the ingest lock of a raw table."""
     lake.table_path(table)
     return _lock(lake, f"ingest-{table}", timeout_s)
 
 
 def private_lock(lake: Lake) -> Lock:
-    """Compute something private alone."""
+    """Hold the lock for private computations."""
     return _lock(lake, "private", PRIVATE_TIMEOUT_S)
 
 
 def open_stage_lock(lake: Lake, name: str) -> Lock:
-    """Work alone on a stage that was opened by name."""
+    """Hold the lock of a named stage."""
     return _lock(lake, f"open-stage-{name}", PRIVATE_TIMEOUT_S)
 
 
 def plan_lock(lake: Lake, name: str) -> Lock:
-    """Apply a plan alone."""
+    """Hold the lock of a plan."""
     return _lock(lake, f"plan-{name}", PRIVATE_TIMEOUT_S)
 
 
 def begin_lock(lake: Lake) -> Lock:
-    """Begin a plan alone, from the look at what others come to until they see this one."""
+    """Hold the lock for beginning plans, from checking other plans until they can see this one."""
     return _lock(lake, "begin", BEGIN_TIMEOUT_S)
 
 
 def plan_holder(lake: Lake, name: str) -> str:
-    """Say who applies a plan at this moment, in words; empty where no process does."""
+    """Return who applies a plan at this moment, in words; empty if no process does."""
     return _held_by(lake, f"plan-{name}")
 
 
 def publish_holder(lake: Lake) -> str:
-    """Say who publishes at this moment, in words; empty where no process does."""
+    """Return who publishes at this moment, in words; empty if no process does."""
     return _held_by(lake, "publish")
 
 
@@ -111,7 +111,7 @@ def stage_lock(lake: Lake, publication: str) -> Iterator[None]:
 
 
 def is_staging(lake: Lake, publication: str) -> bool:
-    """Return whether a process that is alive is at work on the stages of a publication."""
+    """Return whether a live process is working on the stages of a publication."""
     if not lake.lock_url and not stage_file(lake, publication, "lock").exists():
         return False
     try:
@@ -129,7 +129,7 @@ def forget_stage(lake: Lake, publication: str) -> None:
 
 
 def stage_file(lake: Lake, publication: str, ending: str) -> Location:
-    """Return a file beside the lock of a publication's stages."""
+    """Return a file next to the lock of a publication's stages."""
     return lake.locks_path / f"{_stage(publication)}.{ending}"
 
 
@@ -138,7 +138,7 @@ def _stage(publication: str) -> str:
 
 
 def _held_by(lake: Lake, name: str) -> str:
-    """Find out by taking the lock for a moment: every other sign of it outlives its holder."""
+    """Return the holder by taking the lock for a moment: every other sign of it outlives its holder."""
     holder = lake.locks_path / f"{name}.holder.json"
     if not holder.exists():
         return ""
@@ -210,7 +210,7 @@ def _file(lake: Lake, name: str, timeout_s: float) -> Iterator[None]:
 
 
 def _session_or_file(lake: Lake, name: str, timeout_s: float) -> AbstractContextManager[StillHeld | None]:
-    """Hold a lock by a session of the lake's database, which says whether it still does, or else by a file."""
+    """Hold a lock by a session of the lake's database, which can confirm it, or else by a file."""
     return _session_lock(lake, name, timeout_s, lake.lock_url) if lake.lock_url else _file(lake, name, timeout_s)
 
 
@@ -281,7 +281,7 @@ def _session(url: str) -> Iterator[Connection]:
 
 
 def _lake_id(lake: Lake) -> str:
-    """Return the name kept in the lake, on which two machines agree that have mounted it at different places."""
+    """Return the name stored in the lake, on which machines agree that have mounted it at different places."""
     file = lake.locks_path / "lake_id"
     content = file.read()
     if content is None and not file.write_new(content := token_hex(16).encode()):

@@ -1,7 +1,7 @@
 """Make a publication visible, all of it or nothing, and finish what a dead publisher began.
 
-There is no journal: a table whose head is beyond the release says by its commits which publication is unfinished, and
-that publication's manifest says the rest.
+There is no journal: the commits of a table whose head is beyond the release name the unfinished publication, and that
+publication's manifest has the rest.
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ def publish(
     timeout_s: float = PUBLISH_TIMEOUT_S,
     permit: Callable[[], None] = lambda: None,
 ) -> int:
-    """Replace the days of a manifest in all its tables, show the result in one release, and return its number.
+    """Replace the days of a manifest in all its tables, in one release, and return its number.
 
-    Idempotent: a publication that this or another process has released already is not released again.
+    Idempotent: a publication that any process has released already is not released again.
 
     Args:
-        manifest: what to publish; its files are staged already.
-        permit: called under the lock, just before anything is changed; raises what forbids it.
+        manifest: the publication; its files are staged already.
+        permit: called under the lock, just before anything is changed; raises to forbid it.
 
     Raises:
         Conflict: another publication replaced these days, or days that they read, after they had been read.
-        OvertakenError: another release is current than it was made for.
+        OvertakenError: the current release is not the one that it was computed over.
         ForeignCommitError, SchemaMismatchError, StagedFileError, ManifestError, LockTimeoutError, LockLostError:
             a table, a file, the manifest or the lock is not as it should be; as above, nothing was published.
         InterruptedPublicationError: it failed half-way; the next publisher finishes it.
@@ -138,9 +138,9 @@ def _write(lake: Lake, manifest: Manifest) -> bool:
 
 
 def _staged(lake: Lake, manifest: Manifest) -> list[Location]:
-    """Return the files that enter, and the folders that hold them, up to the table's own; the lake's for a new table.
+    """Return new files, and their folders up to the table's own; up to the lake's for a new table.
 
-    None of a rollback: what it puts back was forced to disk when it was published.
+    None for a rollback: its files were forced to disk when they were published.
     """
     staged: set[Location] = set()
     if manifest.kind == ROLL_BACK:
@@ -157,7 +157,7 @@ def _staged(lake: Lake, manifest: Manifest) -> list[Location]:
 
 
 def _require_unchanged(lake: Lake, manifest: Manifest) -> dict[str, TableSnapshot | None]:
-    """Check all tables before the first is touched; returns their heads."""
+    """Check all tables before the first is changed; return their heads."""
     heads: dict[str, TableSnapshot | None] = {}
     conflicts: dict[str, tuple[date, ...]] = {}
     for change in manifest.tables:
@@ -175,7 +175,7 @@ def _require_unchanged(lake: Lake, manifest: Manifest) -> dict[str, TableSnapsho
 
 
 def _reloaded_since(lake: Lake, manifest: Manifest) -> bool:
-    """Return whether a table that days were made from was reloaded since, or rows of it erased, which stay away."""
+    """Return whether an upstream table was reloaded since, or rows of it erased, which must not come back."""
     read = {(table, version) for change in manifest.tables for table, version in change.reads.items() if version >= 0}
     return any(
         commit.kind in (RELOAD, ERASURE)
@@ -195,13 +195,13 @@ def _begun(lake: Lake, manifest: Manifest, heads: Mapping[str, TableSnapshot | N
 def recover(lake: Lake) -> list[str]:
     """Finish what dead publishers began.
 
-    Every publisher does this by itself; call it to have readers see the result at once.
+    Every publisher does this by itself; call it to show readers the result at once.
 
     Returns:
         What was done, one sentence each.
 
     Raises:
-        ForeignCommitError: a table was changed by something else than a publication.
+        ForeignCommitError: another tool changed a table.
         LockTimeoutError: other processes held the lock all the time.
     """
     with publish_lock(lake) as still_held:
@@ -209,11 +209,11 @@ def recover(lake: Lake) -> list[str]:
 
 
 def finish_pending(lake: Lake, still_held: Callable[[], None], targets: Collection[str] | None = None) -> list[str]:
-    """Finish what dead publishers began; to be called under the publish lock.
+    """Finish what dead publishers began; call it under the publish lock.
 
     Args:
-        targets: tables about to be published; foreign commits on other tables do not matter. Without them, all tables
-            have to be as publications left them.
+        targets: tables about to be published; foreign commits on other tables are ignored. Without them, all tables
+            must be as publications left them.
     """
     done = drop_torn(lake, "_releases")
     for foreign in foreign_commits(lake):
@@ -237,7 +237,7 @@ def finish_pending(lake: Lake, still_held: Callable[[], None], targets: Collecti
 
 
 def _follows(lake: Lake, manifest: Manifest, now: Release) -> bool:
-    """Return whether a publication was made from what the release shows, and its files and days are as it left them."""
+    """Return whether a publication was computed over the present release, and its files and days are unchanged."""
     if manifest.on_release not in (None, now.number):
         return False
     if any(now.versions.get(table, -1) != version for table, version in manifest.on_versions.items()):
@@ -252,7 +252,7 @@ def _follows(lake: Lake, manifest: Manifest, now: Release) -> bool:
 
 
 def _is_whole(lake: Lake, manifest: Manifest) -> bool:
-    """Return whether its files are there: who committed after losing the lock may refer to deleted ones."""
+    """Return whether its files exist: a process that committed after losing the lock may refer to deleted ones."""
     try:
         require_files(lake, manifest)
     except StagedFileError:
@@ -278,7 +278,7 @@ def finish(
     now: Release,
     heads: Mapping[str, TableSnapshot | None] | None = None,
 ) -> int:
-    """Commit every table of a manifest that is not committed yet, then the release; under the publish lock.
+    """Commit the remaining tables of a manifest, then the release; call it under the publish lock.
 
     Returns:
         The number of the release.
@@ -299,7 +299,7 @@ def finish(
 
 
 def _require_none_but(lake: Lake, table: str, publication: str, now: Release, before: TableSnapshot | None) -> None:
-    """Refuse a release that would show half of another publication, whose publisher believes to have the lock too."""
+    """Refuse a release with half of another publication, whose publisher believes it has the lock too."""
     for commit in commits.commits_after(lake.table_path(table), now.versions.get(table, -1)):
         other = commits.require_ours(table, commit)
         if other != publication and before is not None and commit.version <= before.version:
@@ -324,7 +324,7 @@ def pending_of(lake: Lake, table: str, now: Release, targets: Collection[str] | 
 
 
 def drop_torn(lake: Lake, table: str) -> list[str]:
-    """Remove a table's last commit, or its checkpoint, that a power cut tore before it was forced to disk."""
+    """Remove a table's last commit, or its checkpoint, if a power cut tore it before it was forced to disk."""
     path = lake.releases_path if table == "_releases" else lake.table_path(table)
     head = commits.head_version(path)
     if head < 0:

@@ -1,6 +1,6 @@
-"""Reading released tables, always the same release for all: as Arrow, or by SQL statements that Spark and DuckDB run.
+"""Read released tables, all at the same release: as Arrow, or by SQL statements for Spark and DuckDB.
 
-In views the version, or the files, are written out, so that all show the same release however long they are used.
+Views contain the version, or the files, so that all show the same release however long they are used.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _EPOCH = date(1970, 1, 1)
 
 
 def resolve(lake: Lake, release: int | Release | None) -> Release:
-    """Return the release that is meant, with the versions of its tables."""
+    """Return the requested release, with the versions of its tables."""
     if release is None:
         return current_release(lake)
     meant = release if isinstance(release, Release) else release_of(lake, release)
@@ -44,7 +44,7 @@ def resolve(lake: Lake, release: int | Release | None) -> Release:
 
 
 def version_in(lake: Lake, table: str, release: Release, declared: Collection[str] = ()) -> int:
-    """Return the version of a table that a release shows.
+    """Return the version of a table in a release.
 
     Raises:
         UnknownTableError: no contract declares such a table, and it was never published.
@@ -66,7 +66,7 @@ def version_in(lake: Lake, table: str, release: Release, declared: Collection[st
 
 
 def whole_snapshot(lake: Lake, table: str, release: Release, days: Collection[date] | None = None) -> TableSnapshot:
-    """Return the files of a table at a release that has it, checking that those of some days are still there."""
+    """Return the files of a table at a release that has it, checking that those of some days still exist."""
     path = lake.table_path(table)
     snapshot = table_snapshot(path, release.versions[table])
     wanted = [name for name, day in snapshot.days.items() if days is None or day in days]
@@ -93,7 +93,7 @@ def dataset(
     days: Iterable[date] | None = None,
     release: int | Release | None = None,
 ) -> ds.Dataset:
-    """Return a table as an Arrow dataset. Opens only the files of the days wanted.
+    """Return a table as an Arrow dataset. Opens only the files of the requested days.
 
     Args:
         release: number of a release or the release itself; the current one by default.
@@ -129,7 +129,7 @@ def row_reader(
     release: int | Release | None = None,
     days: Collection[date] | None = None,
 ) -> Iterator[pa.RecordBatchReader]:
-    """Read some columns of a table, file by file, for what needs no more of Arrow: its datasets import pandas."""
+    """Read some columns of a table, file by file, without Arrow's datasets, which import pandas."""
     import pyarrow as pa
     from deltalake import Schema
 
@@ -171,12 +171,12 @@ def row_reader(
 
 
 def _of_type(values: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Cast values to the table's type, if they differ: Arrow's cast would import all its functions."""
+    """Cast values to the table's type, if they differ, without Arrow's cast, which imports all its functions."""
     return values if values.type == wanted else values.cast(wanted)
 
 
 def _repeated(day: date | None, rows: int) -> pa.Array:
-    """Return a day as a column; Arrow's own scalars import pandas, to see whether they are one of its."""
+    """Return a day as a column, without Arrow's own scalars, which import pandas to check their type."""
     import pyarrow as pa
 
     if day is None:
@@ -186,7 +186,7 @@ def _repeated(day: date | None, rows: int) -> pa.Array:
 
 
 def rows_of_files(table_path: Location, files: Mapping[date, Sequence[DataFile]]) -> ds.Dataset:
-    """Return the rows of some days from their files, of a release or a stage, with every column that one has."""
+    """Return the rows of some days from their files, in a release or a stage, with the columns of all files."""
     import pyarrow as pa
     import pyarrow.dataset as ds
 
@@ -246,12 +246,12 @@ def spark_view(table: str) -> str:
 
 
 def tables_without_view(lake: Lake, release: Release) -> tuple[str, ...]:
-    """Return the tables that came after a release: views of them would show another one."""
+    """Return the tables that are newer than a release: their views would show another one."""
     return tuple(sorted(current_release(lake).versions.keys() - release.versions.keys()))
 
 
 def statements(lake: Lake, release: Release, dialect: Dialect) -> Iterator[str]:
-    """Yield what makes the views of a release, one statement each, without a semicolon."""
+    """Yield the statements that make the views of a release, without semicolons."""
     if dialect == "duckdb":
         yield from _duckdb(lake, release)
         return
@@ -294,7 +294,7 @@ def _select(lake: Lake, table: str, snapshot: TableSnapshot) -> str:
 
 
 def _all_have(snapshot: TableSnapshot, columns: Set[str]) -> bool:
-    """Return whether the statistics of every file speak of all columns; of those it lacks a file says nothing."""
+    """Return whether every file's statistics cover all columns; a file has none of columns that it lacks."""
     return all(columns <= json.loads(file.stats).get("nullCount", {}).keys() for file in snapshot.files.values())
 
 
@@ -322,7 +322,7 @@ def _type_in_file(type_: str) -> str:
 
 
 def duckdb_type(type_: str) -> str:
-    """Return DuckDB's type for one of a contract or of Delta."""
+    """Return DuckDB's type for a type of a contract or of Delta."""
     return _DUCKDB_TYPES.get(type_, type_.upper())
 
 
@@ -338,6 +338,6 @@ def quoted(name: str) -> str:
 
 
 def _file(path: str) -> str:
-    """Return a file's name as text that DuckDB finds no pattern in."""
+    """Return a file's name as text without DuckDB's patterns."""
     literal = re.sub(r"([*?])", r"[\1]", path).replace("'", "''")
     return f"'{literal}'"

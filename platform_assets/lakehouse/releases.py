@@ -1,7 +1,7 @@
-"""Releases: which version of every table readers see, and how they came about.
+"""Releases: the version of every table that readers see, and the origin of each.
 
-Every release commit carries the hash of the one before, since only under the publish lock is it known which that is.
-A process that finishes a dead publication writes the same values, because all of them come from its manifest.
+Every release commit has the hash of the one before, which is certain only under the publish lock. A process that
+finishes a dead publication writes the same values, because all of them come from its manifest.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _VERSIONS = "platform.versions"
 
 @dataclass(frozen=True)
 class Release:
-    """What readers see.
+    """A release: what readers see.
 
     Args:
-        number: counts from 0; -1 when nothing was ever published.
+        number: counts from 0; -1 if nothing was ever published.
         versions: the Delta version of every table.
     """
 
@@ -51,7 +51,7 @@ class Release:
 
 
 def current_release(lake: Lake) -> Release:
-    """Return the newest release; number -1 without tables when nothing was ever published."""
+    """Return the newest release; number -1 without tables if nothing was ever published."""
     number = newest_release(lake)
     return Release() if number < 0 else release(lake, number)
 
@@ -81,7 +81,7 @@ def release(lake: Lake, number: int) -> Release:
 
 
 def in_its_file(lake: Lake, number: int) -> dict[str, int]:
-    """Return the version of every table as they are found by who reads `_releases` as a Delta table."""
+    """Return the versions of all tables as a reader of the Delta table `_releases` finds them."""
     versions: dict[str, int] = {}
     for file in _files(lake, number):
         versions |= _vector_in(lake.releases_path / file.path, number)
@@ -110,7 +110,7 @@ def published(lake: Lake, after: int = -1) -> Iterator[tuple[int, str]]:
 
 
 def publication_of(lake: Lake, number: int) -> str | None:
-    """Return the publication that made a release; None if no release has this number."""
+    """Return the publication of a release; None if no release has this number."""
     if not 0 <= number <= newest_release(lake):
         return None
     return commits.require_ours("_releases", commits.commit(lake.releases_path, number))
@@ -122,7 +122,7 @@ def manifest_of(lake: Lake, publication: str) -> Manifest:
 
 
 def manifest_bytes(lake: Lake, publication: str) -> bytes:
-    """Return the manifest of a publication as it is stored."""
+    """Return the stored bytes of a publication's manifest."""
     file = manifest_file(lake, publication)
     content = file.read()
     if content is None:
@@ -135,13 +135,13 @@ def manifest_bytes(lake: Lake, publication: str) -> bytes:
 
 @cache
 def erasures_by(lake: Lake, publication: str) -> tuple[Erasure, ...]:
-    """Return what a publication erased; read once in a process, since a manifest never changes."""
+    """Return what a publication erased; cached, since a manifest never changes."""
     return _parsed(lake, publication, manifest_bytes(lake, publication), ErasedBy).erasures
 
 
 @lru_cache(maxsize=8)
 def parsed(lake: Lake, publication: str, content: bytes) -> Manifest:
-    """Return the manifest of a publication from its stored content. The last few are cached: one run asks often."""
+    """Return the parsed manifest of a publication. The last few are cached: one run asks often."""
     return _parsed(lake, publication, content, Manifest)
 
 
@@ -174,7 +174,7 @@ def made_by(lake: Lake, publication: str, table: str, day: date) -> TableChange:
 
 
 def manifest_file(lake: Lake, publication: str) -> Location:
-    """Return where the manifest of a publication lies."""
+    """Return the path of a publication's manifest."""
     return lake.publication_path(publication) / "manifest.json"
 
 
@@ -186,10 +186,10 @@ def released_as(lake: Lake, manifest: Manifest, after: int = -1) -> int | None:
 
 
 def write_release(lake: Lake, before: Release, versions: Mapping[str, int], manifest: Manifest) -> Release:
-    """Show readers these versions from now on; to be called under the publish lock.
+    """Show readers these versions from now on; call it under the publish lock.
 
-    A compare-and-swap: where anything was released since the release that the versions were worked out from, the
-    commit fails, so that a lock that was lost can never take a release back.
+    A compare-and-swap: if anything was released since the base of these versions, the commit fails, so a lost lock can
+    never undo a release.
     """
     number = before.number
     last = commits.commit(lake.releases_path, number) if number >= 0 else None
@@ -222,7 +222,7 @@ def write_release(lake: Lake, before: Release, versions: Mapping[str, int], mani
 
 
 def _vector(versions: dict[str, int]) -> bytes:
-    """Return the rows of a release as Parquet, by way of JSON: `pa.array` of Python values imports pandas, 0.5 s."""
+    """Return the rows of a release as Parquet, through JSON: `pa.array` of Python values imports pandas, 0.5 s."""
     import pyarrow as pa
     import pyarrow.json as pa_json
     import pyarrow.parquet as pq
@@ -248,14 +248,14 @@ def newest_release(lake: Lake) -> int:
 
 
 def foreign_commits(lake: Lake) -> list[commits.Commit]:
-    """Return what other tools committed to `_releases` after the newest release; readers do not see it."""
+    """Return other tools' commits to `_releases` after the newest release, which readers do not see."""
     beyond = range(newest_release(lake) + 1, commits.head_version(lake.releases_path) + 1)
     whole = (number for number in beyond if not commits.is_torn(lake.releases_path, number))
     return [commits.commit(lake.releases_path, number) for number in whole]
 
 
 def _files(lake: Lake, number: int) -> list[DataFile]:
-    """Return the files of a release: every release replaces all of the one before, so its own commit says it all."""
+    """Return the files of a release: every release replaces all of the one before, so its own commit is enough."""
     return [
         DataFile(
             path=unquote(add["path"]),
@@ -268,6 +268,6 @@ def _files(lake: Lake, number: int) -> list[DataFile]:
 
 
 def link(before: commits.Commit | None, content: bytes) -> dict[str, str]:
-    """Return what the commit of a release adds to its metadata."""
+    """Return the metadata that the commit of a release adds."""
     manifest_hash = hash_of(content)
     return {commits.MANIFEST_HASH: manifest_hash, commits.CHAIN: linked(before.chain if before else "", manifest_hash)}

@@ -1,6 +1,6 @@
 """Restore tables to what the release shows, after another tool changed them or a publication cannot be finished.
 
-What is undone stays in the tables' history; new commits undo it.
+Undone changes stay in the tables' history; new commits undo them.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ from platform_assets.records.manifest import Decides, Manifest, new_publication,
 
 @dataclass(frozen=True)
 class PutBack:
-    """What putting a table back came to."""
+    """Result of restoring a table."""
 
     release: int
     lost: tuple[date, ...]
 
 
 def undo_unreleased(lake: Lake, why: str = "", who: str | None = None) -> list[str]:
-    """Put every table back to what the release shows, where a publication began and cannot be finished.
+    """Restore every table to the release, if a publication began and cannot be finished.
 
     No reader has seen the undone part. Two publishers can leave each other such halves when they lose the publish lock
-    and die; the newest releases of a lake being lost looks the same, and then these should be restored instead.
+    and die; a lake that lost its newest releases looks the same, and then these should be restored instead.
 
     Returns:
         What was done, one sentence each; nothing where the release shows all that was begun.
 
     Raises:
-        ForeignCommitError: a table was changed by something else than a publication.
+        ForeignCommitError: another tool changed a table.
         DamagedTableError: a table is behind its release.
         StagedFileError: files of the released content are gone.
     """
@@ -84,7 +84,7 @@ def undo_unreleased(lake: Lake, why: str = "", who: str | None = None) -> list[s
 
 
 def revert_foreign(lake: Lake, table: str, why: str = "", who: str | None = None) -> PutBack | None:
-    """Restore a table that another tool changed to its released content, then finish what was begun.
+    """Restore a table that another tool changed to its released content, then finish unfinished publications.
 
     The foreign commits stay in the table's history; a new one undoes them. Files of the released content that the tool
     deleted stay part of their days: reading them is an error by name until a person restores the files or computes the
@@ -130,9 +130,9 @@ def _lost(path: Location, good: TableSnapshot) -> dict[date, set[str]]:
 
 
 def remove_foreign_releases(lake: Lake, why: str = "", who: str | None = None) -> int | None:
-    """Take out of `_releases` what another tool committed there; a new release, the same as the one before, says so.
+    """Remove other tools' commits from `_releases`; a new release, equal to the one before, records it.
 
-    Readers never saw it. The commits are kept in `_releases/_foreign`, and the files that they added where they are.
+    Readers never saw them. The commits are kept in `_releases/_foreign`, and their files stay in place.
 
     Returns:
         The number of the new release; None if there was nothing to take out.
@@ -189,7 +189,7 @@ def _entry(snapshot: TableSnapshot, path: str) -> Entry:
 
 
 def _written(lake: Lake, decides: Decides, why: str, who: str | None) -> Manifest:
-    """Store and return the manifest of what is restored."""
+    """Store and return the manifest of the restoration."""
     manifest = Manifest(
         publication=new_publication(),
         created_at=datetime.now(UTC),

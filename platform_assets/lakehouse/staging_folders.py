@@ -1,7 +1,7 @@
-"""Stages: the private folders of publications, their log, and dropping what no publication refers to, or will.
+"""Stages: the private folders of publications, their log, and removing what no publication refers to, or will.
 
-What a process has staged is kept for as long as the process lives. While it computes a batch of days, a lock says so.
-Batches that are done wait until all can be published: a file beside a lock of their stage names them.
+Staged files are kept while their process lives. A lock shows that it computes a batch of days. Finished batches wait
+until all can be published: a file next to a lock of their stage names them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from platform_assets.records.manifest import new_publication
 
 
 def log_stage(folder: Location, schema_string: str) -> None:
-    """Make a Delta table, with statistics, of the Parquet files in a stage's folder, in place of what its log said.
+    """Make a Delta table, with statistics, of the Parquet files in a stage's folder, replacing its log.
 
     The log has the table's version from before the files could be referred to: `discard` looks no further back.
     """
@@ -54,7 +54,7 @@ def log_stage(folder: Location, schema_string: str) -> None:
 
 
 def discard(lake: Lake, table: str, publication: str) -> bool:
-    """Delete what a publication staged for a table, unless it was published or begun, by itself or by another.
+    """Delete the staged files of a publication for a table, unless it or another one has published or begun them.
 
     Returns:
         Whether the folder is gone. False if a release refers to one of its files: then it is history.
@@ -82,9 +82,9 @@ def forget_dead_holders(lake: Lake) -> None:
 
 @contextmanager
 def private_folder(lake: Lake) -> Iterator[Location]:
-    """Open a temporary folder outside of every table, for results that are only looked at.
+    """Open a temporary folder outside of every table, for private results.
 
-    What a killed process left there goes with it: its lock ended when it did.
+    The remains of a killed process are removed: its lock ended with it.
     """
     with private_lock(lake):
         try:
@@ -96,12 +96,12 @@ def private_folder(lake: Lake) -> Iterator[Location]:
 
 
 def has_rows_without_day(lake: Lake, table: str, publication: str) -> bool:
-    """Return whether a stage holds rows that cannot be published because they have no day."""
+    """Return whether a stage has rows without a day, which cannot be published."""
     return None in table_snapshot(lake.stage_path(table, publication)).days.values()
 
 
 def drop_rows_without_day(lake: Lake, table: str, publication: str) -> None:
-    """Take the rows without a day out of a stage, in its log and on disk: they cannot be published."""
+    """Remove the rows without a day from a stage, in its log and on disk: they cannot be published."""
     folder = lake.stage_path(table, publication)
     without_day = [path for path, day in table_snapshot(folder).days.items() if day is None]
     with errors_numbered(folder):
@@ -111,7 +111,7 @@ def drop_rows_without_day(lake: Lake, table: str, publication: str) -> None:
 
 
 def _staged_on(folder: Location) -> int:
-    """Return the version that a table had before a stage could be referred to; -1 where its log does not say."""
+    """Return the table's version from before a stage could be referred to; -1 if its log does not say."""
     if not commits.has_commit(folder, 0) or commits.is_torn(folder, 0):
         return -1
     said = [action["commitInfo"] for action in commits.actions(folder, 0) if "commitInfo" in action]
@@ -131,7 +131,7 @@ Keep = Callable[[Collection[str]], None]
 
 @contextmanager
 def staging(lake: Lake) -> Iterator[Keep]:
-    """Keep what is staged until it is published or given up; nothing is locked before there is something to keep."""
+    """Keep staged files until they are published or given up; nothing is locked before there is something to keep."""
     stage = new_publication()
     with ExitStack() as held:
         locked = False
@@ -147,7 +147,7 @@ def staging(lake: Lake) -> Iterator[Keep]:
 
 
 def kept_by_processes(lake: Lake) -> frozenset[str]:
-    """Return the publications whose folders processes that are alive are going to publish."""
+    """Return the publications that live processes are going to publish."""
     kept: set[str] = set()
     for name in lake.locks_path.names():
         stage = name.removeprefix("stage-").removesuffix(f".{BATCHES}")

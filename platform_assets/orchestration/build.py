@@ -1,4 +1,4 @@
-"""Put Dagster's definitions together from settings: the one seam between tests, the demo and Dagster itself.
+"""Build Dagster's definitions from settings: the one seam between tests, the demo and Dagster itself.
 
 The demo runs them in its own process.
 """
@@ -71,7 +71,7 @@ def build_definitions(settings: Settings, progress: OnProgress = no_progress) ->
 
 
 def _exposure(domain: str, exposure: Exposure) -> dg.AssetSpec:
-    """Build an external asset, beside the tables of the domain that declares the exposure."""
+    """Build an external asset, in the group of the domain that declares the exposure."""
     metadata = {"notified at": plain(f"the address in {exposure.url_env}")}
     if exposure.page:
         metadata["page"] = dg.MetadataValue.url(exposure.page)
@@ -99,7 +99,7 @@ _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """How a run ended: Dagster's id, and what failed steps said; nothing if the run succeeded."""
+    """End of a run: Dagster's id, and messages of failed steps; none if the run succeeded."""
 
     run_id: str
     failures: tuple[str, ...]

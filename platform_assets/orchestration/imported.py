@@ -1,7 +1,7 @@
-"""Import what every run imports, once, in a process that runs begin as copies of.
+"""Import once what every run imports, in a process of which runs are copies.
 
-Nothing of the user's is among it: a run imports contracts and transforms itself, as they are when it begins. Nor does
-anything here start a thread of its own or open a file, a database or a connection, which no copy could share.
+No user code is included: a run imports contracts and transforms itself, in their state at its start. Nothing here
+starts a thread or opens a file, a database or a connection, which no copy could share.
 """
 
 from __future__ import annotations

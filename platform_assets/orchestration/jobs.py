@@ -1,4 +1,4 @@
-"""Run jobs over days that no single partition range can name."""
+"""Jobs over days that no single partition range can name."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -40,7 +40,7 @@ _DEEP = "deep restatement"
 
 
 class RefreshConfig(dg.Config):
-    """How far a refresh goes."""
+    """Scope of a refresh."""
 
     until: str = Field(default="", description="Newest arrival date to take, as YYYY-MM-DD; everything by default.")
     by_person: bool = Field(
@@ -101,14 +101,14 @@ def refresh_tables(
 
 
 def describe_by_people(tables: Collection[str]) -> str:
-    """Name tables that no run touches because a contract, theirs or an input's, asks for other columns or keys."""
+    """Name tables that no run touches because their contract, or an input's, has other columns or keys."""
     return f"left alone since a contract changed, as `platform-assets status stale` says: {', '.join(tables)}"
 
 
 def _report(
     context: dg.OpExecutionContext, platform: Platform, done: IngestResult | StepResult, progress: OnProgress
 ) -> tuple[HeldDay, ...]:
-    """Report the days of one table, first the materializations, then their checks; return what holds days."""
+    """Report the days of one table, first the materializations, then their checks; return the holds."""
     if isinstance(done, IngestResult):
         warn_of_files(context.log, done)
     progress(Progress("recording", f"{done.table} in Dagster"))
@@ -125,13 +125,13 @@ def _report(
 
 
 def log_checks(context: dg.OpExecutionContext, contract: Contract, by_day: ByDay, held: Mapping[date, HeldDay]) -> None:
-    """Log what the checks say of days of a table, for a job that knows no assets."""
+    """Log check results for days of a table, for a job without assets."""
     for result in day_results(context.instance, contract, by_day, held):
         context.log_event(cast("Any", result))  # takes them, as in assets, though it is not declared so
 
 
 def log_freshness(context: dg.OpExecutionContext, platform: Platform) -> None:
-    """Log whether anything of a table is overdue or held, and where its circuit stands."""
+    """Log whether a table has overdue or held days, and the state of its circuit."""
     for fresh in freshness_events(context.instance, platform):
         context.log_event(cast("Any", fresh))
 

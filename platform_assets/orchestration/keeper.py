@@ -1,8 +1,8 @@
-"""Keep a JVM with Spark ready and lend it: started and rehearsed before a process asks, renewed when it is worn.
+"""Keep a JVM with Spark ready and lend it: rehearsed before a process needs it, renewed when it is worn.
 
-One process has it at a time; others work with a JVM of their own. It is ended and started anew when its borrower died,
-left something behind or filled its memory, and ended when no process asks for long; the next one then waits for it no
-longer than for one of its own. `up` starts it:
+One process has it at a time; others start their own. It is ended and started again when its borrower died, left
+something behind or filled its memory, and ended when it is unused for long; the next borrower then waits for it no
+longer than for its own. `up` starts it:
 
 python -m platform_assets.orchestration.keeper SOCKET [unrehearsed]
 """
@@ -56,7 +56,7 @@ def rehearse(folder: Path, spark: SparkOnDemand) -> None:
     """Load a month of the shipped tables, and correct its ends a few times.
 
     Raises:
-        PlatformError: it did not go as it should; the JVM is as good as it was.
+        PlatformError: it failed; the JVM is as good as it was.
         OSError: nothing can be written there.
     """
     folder.mkdir(0o700)
@@ -89,7 +89,7 @@ def rehearse(folder: Path, spark: SparkOnDemand) -> None:
 def _land(
     settings: Settings, source: str, arrival: date, name: str, rows: list[dict[str, Any]], formats: Collection[str]
 ) -> None:
-    """Deliver rows once in each format, of sales each time those of other baskets."""
+    """Deliver rows once in each format, of sales each time for other baskets."""
     folder = settings.landing_folder / source / str(arrival)
     folder.mkdir(parents=True, exist_ok=True)
     frame = pl.DataFrame(rows).with_columns(cs.decimal().cast(pl.Decimal(12, 2)))
@@ -142,11 +142,11 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 5.0, 600.0
 
 
 class Keeper:
-    """Lends a JVM until an exception ends it; nothing of it is left then.
+    """Lend a JVM until an exception ends it; nothing of it is left then.
 
     Args:
-        place: of the socket, in a folder of this user alone; its path must be short.
-        rehearsed: whether a JVM is lent only once Java has compiled what all need.
+        place: path of the socket, in a folder of this user alone; it must be short.
+        rehearsed: whether a JVM is lent only after Java has compiled the common code.
     """
 
     def __init__(self, settings: Settings, place: Path, *, rehearsed: bool = True) -> None:
@@ -180,7 +180,7 @@ class Keeper:
             self._end(None)
 
     def _make_ready(self) -> None:
-        """Start a JVM, and open the way to it last: until it is ready, a JVM of one's own would be there sooner."""
+        """Start a JVM, and open the socket last: until it is ready, a borrower's own JVM would be faster."""
         self._start()
         if self._jvm is None:
             return
@@ -197,7 +197,7 @@ class Keeper:
             self._fail(error)
 
     def _rehearse(self) -> str:
-        """Rehearse; return why it did not go as it should, or nothing."""
+        """Rehearse; return why it failed, or nothing."""
         scratch = scratch_of_jvm()
         assert scratch is not None
         assert self._jvm is not None
@@ -227,7 +227,7 @@ class Keeper:
         return due
 
     def _answer(self) -> None:
-        """Answer a request. A process that has gone gets nothing."""
+        """Answer a request, unless its process is gone."""
         assert self._listener is not None
         connection, _ = self._listener.accept()
         connection.settimeout(_SAYS_WITHIN_S)
@@ -281,7 +281,7 @@ class Keeper:
             self._end_jvm()  # the next process that asks is heard, and it is started then
 
     def _end(self, due: float | None) -> None:
-        """Close the way to the JVM and end it; the next one is due then."""
+        """Close the socket and end the JVM; the next one is due then."""
         self._close()
         self._end_jvm()
         self._due = due
@@ -328,7 +328,7 @@ class Keeper:
 
 
 def _is_there(connection: socket.socket) -> bool:
-    """Return whether the process that asked still waits for the answer."""
+    """Return whether the requesting process still waits for the answer."""
     readable, _, _ = select.select([connection], [], [], 0)
     return not readable
 

@@ -1,8 +1,8 @@
 """Run reviewed plan files in Dagster, as `platform-assets backfill` does: the jobs `plan_explain` and `plan_apply`.
 
-The launchpad takes the name of a file in the folder of plans and none of its content: only what was reviewed, and
-approved by its hash, is done. The whole rollout is one step: the number of its shares is known only when it runs, and
-Dagster's dynamic steps go on after another one has failed.
+The launchpad takes the name of a file in the folder of plans and no content: only a reviewed plan, approved by its
+hash, is applied. The whole rollout is one step: the number of its shares is known only when it runs, and Dagster's
+dynamic steps continue after another one has failed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -53,31 +53,31 @@ _AFTER = {"after": dg.In(dg.Nothing)}
 
 
 class PlanConfig(dg.Config):
-    """Which plan."""
+    """Name of the plan."""
 
     plan: str = Field(description="A file in the folder of plans (PLATFORM_PLANS), with or without its ending.")
 
 
 class ApplyConfig(PlanConfig):
-    """Which plan, and who applies it."""
+    """Name of the plan, and who applies it."""
 
     by: str = Field(default="", description="Who applies it, for its record; Dagster's own user by default.")
 
 
 def place_of(platform: Platform, config: PlanConfig) -> Path:
-    """Return the file of the plan that was named at the launch."""
+    """Return the file of the plan named at the launch."""
     return plan_in(platform.settings.plans, config.plan)
 
 
 def named_plan(platform: Platform, config: PlanConfig) -> PlanFile:
-    """Read the plan that was named at the launch; an error names each mistake with its line and field."""
+    """Read the plan named at the launch; an error names each mistake with its line and field."""
     with errors_without_trace(of_own_code=True):
         return read_plan(place_of(platform, config))
 
 
 @contextmanager
 def launched_plan(platform: Platform, config: PlanConfig) -> Iterator[PlanFile]:
-    """Read the plan to find out whether it can be done: a field that the tables contradict is named with its line."""
+    """Read the plan and check that it can be applied: a field that contradicts the tables is named with its line."""
     with errors_without_trace(of_own_code=True), plan_at(place_of(platform, config)) as file:
         yield file
 
@@ -94,9 +94,9 @@ def tag(context: dg.OpExecutionContext, name: str, hash: str) -> None:
 
 
 def published_before(context: dg.OpExecutionContext, platform: Platform, file: PlanFile) -> BackfillRecord | None:
-    """Return the record of a plan if an earlier try of this run has published it.
+    """Return the record of a plan if an earlier try of this run published it.
 
-    The record names this run then, too: it shows what the other has not shown.
+    The record then names this run, too, which shows the days.
     """
     parent = context.run.parent_run_id
     if parent is None:
@@ -112,11 +112,11 @@ def published_before(context: dg.OpExecutionContext, platform: Platform, file: P
 
 @contextmanager
 def refused_with_evidence(shown: Metadata, said: Sequence[str] = ()) -> Iterator[None]:
-    """Fail the step of a plan that cannot begin or stands still, with what it says and with the evidence.
+    """Fail the step of a plan that cannot begin or stopped, with its message and the evidence.
 
     Raises:
-        RefusedError: in place of a `BackfillError`, where another process works on it, or where its stage or its record
-            is damaged; the words say by what, and a trace would hide them.
+        RefusedError: in place of a `BackfillError`, if another process works on it, or if its stage or its record is
+            damaged; a trace would hide the message.
     """
     try:
         yield
@@ -127,12 +127,12 @@ def refused_with_evidence(shown: Metadata, said: Sequence[str] = ()) -> Iterator
 
 
 def gates(said: Sequence[str]) -> Metadata:
-    """List what the gates said."""
+    """List the results of the gates."""
     return {"gates": listed(said)} if said else {}
 
 
 def keep_and_log(context: dg.OpExecutionContext, said: list[str]) -> Callable[[str], None]:
-    """Return what takes a sentence of the gates: for the page, and for the run's log at once."""
+    """Return a function that collects the gates' sentences for the page, and logs them at once."""
 
     def take(sentence: str) -> None:
         said.append(sentence)
@@ -306,7 +306,7 @@ def _prove(
 
 
 def _explained(context: dg.OpExecutionContext, backfill: Backfill) -> dict[str, dg.MetadataValue]:
-    """Return the whole page, and log what fits into a line: a page is shown there only after a click."""
+    """Return the whole page, and log what fits into a line: a page opens only after a click."""
     days = counted(backfill.plan.days, "day")
     context.log.info(visible(f"{backfill.file.name} {backfill.hash}: {days} of tables. {' '.join(facts(backfill))}"))
     tag(context, backfill.file.name, backfill.hash)
@@ -342,5 +342,5 @@ def plan_explain_job() -> None:
     "Launched again, it goes on where it was.",
 )
 def plan_apply_job() -> None:
-    """Apply in one Spark session; where a step fails, the next run goes on."""
+    """Apply in one Spark session; if a step fails, the next run continues."""
     _prove(after=_publish(after=_stage(after=_begin())))

@@ -1,7 +1,7 @@
-"""What a Dagster run works with: Spark that lives as long as the run, the opened platform, and marks on the run's page.
+"""Resources of a Dagster run: Spark for the run's duration, the opened platform, and marks on the run's page.
 
-A refresh is one step for all tables, so its bar on the page alone would say nothing. Each mark is what was done to one
-table, from when to when; its name shows under the mouse. The run's log has lines beside.
+A refresh is one step for all tables, so its bar on the page alone would say nothing. Each mark is the work on one
+table, from when to when; its name shows under the mouse. The run's log has matching lines.
 """
 
 import time
@@ -38,10 +38,10 @@ _SILENCE_S = 30.0
 
 @contextmanager
 def progress_in_run(context: StepContext, at: Callable[[], str], progress: OnProgress) -> Iterator[OnProgress]:
-    """Show on the run's page too what `progress` hears.
+    """Show the reports of `progress` on the run's page too.
 
     Args:
-        at: returns how far the work is, for a while without news; empty if that is unknown.
+        at: returns the progress, for times without news; empty if unknown.
     """
     log = _RunLog(context, at)
     over = Event()
@@ -61,7 +61,7 @@ def progress_in_run(context: StepContext, at: Callable[[], str], progress: OnPro
 
 
 def warn_of_files(log: dg.DagsterLogManager, taken: IngestResult) -> None:
-    """Log a line for all files that were not taken for the like, in the words of `refresh` and `status`."""
+    """Log a line for all files with the same kind of problem, in the words of `refresh` and `status`."""
     refused = [(arrival.path, arrival.reason) for arrival in taken.arrivals if arrival.reason is not None]
     problems = [(problem.path, problem.message) for problem in taken.problems]
     growing = [(problem.path, problem.message) for problem in taken.growing]
@@ -71,7 +71,7 @@ def warn_of_files(log: dg.DagsterLogManager, taken: IngestResult) -> None:
 
 
 class _RunLog:
-    """Remembers running work, so that it can log its end."""
+    """Remember running work, so that its end can be logged."""
 
     def __init__(self, context: StepContext, at: Callable[[], str]) -> None:
         self._context, self._at = context, at
@@ -81,7 +81,7 @@ class _RunLog:
         self._spoke = time.monotonic()
 
     def tell(self, now: Progress) -> None:
-        """Log what began, came further or ended."""
+        """Log the beginning, progress or end of work."""
         with self._lock:
             name = _name(now)
             if now.finished:
@@ -97,7 +97,7 @@ class _RunLog:
             self._spoke = time.monotonic()
 
     def remind(self, over: Event) -> None:
-        """Say now and then that something still goes on, until it is over."""
+        """Log now and then that something still runs, until it is over."""
         while not over.wait(1.0):
             with self._lock:
                 if self._doing and time.monotonic() - self._spoke >= _SILENCE_S:
@@ -147,7 +147,7 @@ class SparkResource(PySparkResource):
     """Dagster's PySpark resource with Delta and this platform's settings.
 
     The session starts with the first use, so that a run with nothing to compute starts no JVM, and is stopped with the
-    run unless it was there before.
+    run unless it existed before.
     """
 
     settings: dg.ResourceDependency[Settings]
@@ -167,7 +167,7 @@ class SparkResource(PySparkResource):
         return self.session()
 
     def session(self, progress: OnProgress = no_progress) -> SparkSession:
-        """Return the session, started on first use; `progress` hears that it starts."""
+        """Return the session, started on first use; `progress` is notified of the start."""
         if self._spark_session is None:
             self._started = SparkContext._active_spark_context is None
             self._spark_session = create_session(self.settings, progress=progress)
@@ -175,7 +175,7 @@ class SparkResource(PySparkResource):
         return session
 
     def tasks(self) -> str:
-        """Return how far Spark is, in words; empty where it is idle, remote or not started."""
+        """Return Spark's progress, in words; empty if it is idle, remote or not started."""
         jobs = running_jobs().values()
         done, tasks = sum(done for done, _ in jobs), sum(tasks for _, tasks in jobs)
         return f"Spark is at {done:,} of {tasks:,} tasks" if tasks else ""
@@ -189,10 +189,10 @@ class SparkResource(PySparkResource):
 
 
 class PlatformResource(dg.ConfigurableResource[None]):
-    """Opens lake and ledger for a step, and takes the run's lock.
+    """Open lake and ledger for a step, and take the run's lock.
 
-    Every run of ours works with it, so it is where a run's process shows that it lives. Ticks of schedules and sensors
-    use it too, without a lock.
+    Every run of ours uses it, so it is where a run's process shows that it lives. Ticks of schedules and sensors use it
+    too, without a lock.
     """
 
     settings: dg.ResourceDependency[Settings]
@@ -204,7 +204,7 @@ class PlatformResource(dg.ConfigurableResource[None]):
 
     @contextmanager
     def open(self) -> Iterator[Platform]:
-        """Open the platform, and close it at the end; name a Spark that died in between."""
+        """Open the platform, and close it at the end; name a Spark that died meanwhile."""
         with (
             errors_without_trace(),
             lost_spark_explained(self.settings),

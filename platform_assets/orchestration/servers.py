@@ -1,4 +1,4 @@
-"""Start Dagster's own daemon and code server, as `up` does.
+"""Start Dagster's own daemon and code server, for `up`.
 
 python -m platform_assets.orchestration.servers daemon run …
 python -m platform_assets.orchestration.servers code-server start …
@@ -52,7 +52,7 @@ State = frozenset[tuple[str, int, int]]
 
 
 class ReadyProcesses:
-    """Makes processes as `multiprocessing` does, with what they need imported beforehand."""
+    """Make processes as `multiprocessing` does, with their imports done beforehand."""
 
     def __init__(self, modules: Sequence[str] = (_IMPORTED,), code: Callable[[], State] | None = None) -> None:
         self._code = code or code_on_disk
@@ -110,7 +110,7 @@ def is_news(record: logging.LogRecord) -> bool:
 
 
 def main() -> None:
-    """Do what Dagster's command line does, until a signal ends it."""
+    """Do the same as Dagster's command line, until a signal ends it."""
     name = "dagster"
     if sys.argv[1:2] == ["daemon"]:
         name = f"{name}-{sys.argv.pop(1)}"

@@ -1,9 +1,9 @@
-"""Serve Dagster's pages as `up` does: Dagster's own command with all its options, whose app is behind a guard.
+"""Serve Dagster's pages for `up`: Dagster's own command with all its options, whose app is behind a guard.
 
 Dagster itself checks neither the user nor the page that a request comes from. A browser sends requests wherever its
-pages want, this machine included, so any page could start runs, and one that gives its own name the
-address of this machine could read the answers. What a page cannot choose are the headers by which browsers say where
-its requests come from and go to: these decide.
+pages want, including this machine, so any page could start runs, and one that gives its own name the address of this
+machine could read the answers. A page cannot choose the headers by which browsers say where a request comes from and
+goes to: these decide.
 """
 
 from __future__ import annotations
@@ -54,16 +54,17 @@ class Refusal(NamedTuple):
 
 
 class Guard:
-    """Pass on requests that go to the address of an app, come from its own pages, and bring its password.
+    """Pass on requests that go to the address of an app, come from its own pages, and have its password.
 
-    Starlette's `TrustedHostMiddleware` does a part of it, but knows no `[::1]`, and does not say what to set.
+    Starlette's `TrustedHostMiddleware` does a part of it, but does not accept `[::1]`, and does not say which setting
+    to change.
 
     Args:
-        app: of Dagster.
-        port: of this machine at which it is served.
+        app: Dagster's app.
+        port: port of this machine that serves it.
         named: URLs of its other addresses; of each its scheme, host and port count.
-        password: that a request has to bring; None for none.
-        prefix: of the paths of its pages.
+        password: required password; None for none.
+        prefix: path prefix of its pages.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class Guard:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or have it answered."""
+        """Answer a request, or pass it on."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
@@ -100,7 +101,7 @@ class Guard:
     def refusal(self, method: str, headers: Headers, queries: Sequence[str] = ()) -> Refusal | None:
         """Return why a request is refused; None lets it through to Dagster.
 
-        A program that is no browser sends no headers about pages, and needs only the right host, and the password.
+        A program that is not a browser sends no headers about pages, and needs only the right host, and the password.
         """
         hosts = [host.lower() for host in _values(headers, "host")]
         # A page of another name may lead to this machine, too: its name is then the host.
@@ -116,7 +117,7 @@ class Guard:
     def _of_page(self, method: str, headers: Headers, host: str) -> Refusal | None:
         """Refuse pages of other sites. Another port of this machine is one: any user may serve there.
 
-        A page of this machine has the very host that it asks: another program may answer at [::1] for `localhost`. A
+        A page of this machine has exactly the requested host: another program may answer at [::1] for `localhost`. A
         page at another address comes through a proxy, which may send another host.
         """
         own = {*self._named, origin_of(f"http://{host}")} if host in self._own else self._named
@@ -192,7 +193,7 @@ def _answer(refused: Refusal) -> PlainTextResponse:
 
 
 def _unframed(send: Send) -> Send:
-    """Answer for no page of others: within one, a person could be made to press a button that cannot be seen."""
+    """Add headers that forbid other pages to frame the answer: in a frame, a person could press an invisible button."""
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -203,13 +204,13 @@ def _unframed(send: Send) -> Send:
 
 
 class WithMetrics:
-    """Answer `/metrics` for Prometheus; pass all else on to Dagster."""
+    """Answer `/metrics` for Prometheus; pass everything else on to Dagster."""
 
     def __init__(self, app: ASGIApp, settings: Settings, path: str = "/metrics") -> None:
         self._app, self._path, self._page = app, path, MetricsPage(settings)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or have it answered."""
+        """Answer a request, or pass it on."""
         if scope["type"] != "http" or scope["path"] != self._path or scope["method"] not in _LOOKING:
             await self._app(scope, receive, send)
             return
@@ -233,7 +234,7 @@ def main() -> None:
 
 
 def _put_guard_before_dagster(settings: Settings) -> None:
-    """Replace the function that serves once all options are read: Dagster's command has no place for a middleware."""
+    """Replace the function that serves after all options are read: Dagster's command has no place for a middleware."""
 
     def serve(
         context: Any, host: str, port: int, path_prefix: str, log_level: str, live_data_poll_rate: int | None = None

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.core import TyperGroup
@@ -57,7 +58,7 @@ def in_module(path: Path) -> Iterator[str]:
 def mistake(line: str) -> str | None:
     """Return what cannot be typed in a command line, if anything."""
     words = re.sub(r"\"[^\"]*\"|'[^']*'", "X", line).split()
-    command = commands()
+    command: Any = commands()
     while words and isinstance(command, TyperGroup) and not words[0].startswith("-"):
         names = re.split(r"[|]", words.pop(0).rstrip(".,:;"))
         if names in (["…"], ["X"], ["ID"]):

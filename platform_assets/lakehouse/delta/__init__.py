@@ -1,5 +1,4 @@
 """Delta's log and files: commits, table versions, statistics, schemas.
 
-The only room that knows what a log looks like. It reads what commits say of their publication, and knows no
-releases or locks.
+Only this room parses a log. It reads what commits say about their publication, without releases or locks.
 """

@@ -1,4 +1,4 @@
-"""Commits as they lie in a `_delta_log`: which there are, who made them, what they say.
+"""Commits in a `_delta_log`: versions, authors and content.
 
 Reading the JSON directly takes microseconds, keeps statistics to the letter and needs neither a JVM nor a snapshot.
 """
@@ -36,15 +36,15 @@ Action = dict[str, Any]
 
 @dataclass(frozen=True)
 class Commit:
-    """Who changed a table.
+    """Author of a change of a table.
 
     Args:
-        publication: that made it; None for a commit of another tool.
+        publication: publication of the commit; None for another tool's.
         engine: name and version of the tool.
         timestamp_ms: when, milliseconds since 1970.
-        kind: of the publication; empty if it was none.
-        manifest_hash: of a release, hash of its manifest; empty in releases older than the chain, and in tables.
-        chain: of a release, the chain of hashes up to it; empty likewise.
+        kind: kind of the publication; empty without one.
+        manifest_hash: for a release, hash of its manifest; empty in releases older than the chain, and in tables.
+        chain: for a release, the chain of hashes up to it; empty likewise.
     """
 
     version: int
@@ -59,7 +59,7 @@ class Commit:
 
     @property
     def made_by(self) -> str:
-        """For a message to a person."""
+        """Return the author for a message to a person."""
         return f"{self.operation} of {self.engine}" + (f", user {self.user}" if self.user else "")
 
 
@@ -69,12 +69,12 @@ def commit_file(table_path: Location, version: int) -> Location:
 
 
 def has_commit(table_path: Location, version: int) -> bool:
-    """Return whether there is one. Its size is asked for: that costs a store one request less than a folder might."""
+    """Return whether a commit exists, by asking for its size: that is one request less in a store."""
     return commit_file(table_path, version).size() is not None
 
 
 def checkpoint_hint(table_path: Location) -> int:
-    """Return the version of the newest checkpoint, as `_last_checkpoint` says; -1 without one."""
+    """Return the version of the newest checkpoint from `_last_checkpoint`; -1 without one."""
     content = (table_path / "_delta_log" / "_last_checkpoint").read()
     try:
         return int(from_json(content)["version"]) if content else -1
@@ -93,17 +93,17 @@ def head_version(table_path: Location) -> int:
 
 
 def listed_versions(table_path: Location) -> list[int]:
-    """Return every version that has a commit, oldest first, also those behind a gap."""
+    """Return every version that has a commit, oldest first, also after a gap."""
     return [
         int(name[:20]) for name in (table_path / "_delta_log").names() if name[:20].isdigit() and name[20:] == ".json"
     ]
 
 
 def actions(table_path: Location, version: int) -> list[Action]:
-    """Return what a commit says, line by line.
+    """Return the actions of a commit.
 
     Raises:
-        DamagedTableError: there is no such commit, or a power cut tore it.
+        DamagedTableError: the commit does not exist, or a power cut tore it.
     """
     content = commit_file(table_path, version).read()
     parsed = None if content is None else _parsed(content)
@@ -119,13 +119,13 @@ def actions(table_path: Location, version: int) -> list[Action]:
 
 
 def is_torn(table_path: Location, version: int) -> bool:
-    """Return whether a commit is there but was cut short, as a machine without power leaves it."""
+    """Return whether a commit exists but was cut short, as by a power cut."""
     content = commit_file(table_path, version).read()
     return content is not None and _parsed(content) is None
 
 
 def is_of_a_publication(table_path: Location, version: int) -> bool:
-    """Return whether a commit is there, whole, and made by a publication."""
+    """Return whether a commit exists, is whole, and was made by a publication."""
     content = commit_file(table_path, version).read()
     said = None if content is None else _parsed(content)
     return said is not None and made_by(version, said).publication is not None
@@ -140,12 +140,12 @@ def _parsed(content: bytes) -> list[Action] | None:
 
 
 def commit(table_path: Location, version: int) -> Commit:
-    """Return who made a version."""
+    """Return the author of a version."""
     return made_by(version, actions(table_path, version))
 
 
 def made_by(version: int, said: list[Action]) -> Commit:
-    """Return who made a version, from what its commit says."""
+    """Return the author of a version, from the content of its commit."""
     # Other tools may say anything there.
     info: Action = next((i for action in said if isinstance(i := action.get("commitInfo"), dict)), {})
     timestamp = info.get("timestamp")
@@ -164,7 +164,7 @@ def made_by(version: int, said: list[Action]) -> Commit:
 
 
 def commits_after(table_path: Location, version: int) -> Iterator[Commit]:
-    """Yield the commits beyond a version, oldest first."""
+    """Yield the commits after a version, oldest first."""
     while has_commit(table_path, version + 1):
         version += 1
         yield commit(table_path, version)
@@ -174,7 +174,7 @@ def require_ours(table: str, committed: Commit) -> str:
     """Return the publication that made a commit.
 
     Raises:
-        ForeignCommitError: it was no publication.
+        ForeignCommitError: it was not made by a publication.
     """
     if committed.publication is None:
         raise ForeignCommitError(table, committed.version, committed.made_by)
@@ -182,7 +182,7 @@ def require_ours(table: str, committed: Commit) -> str:
 
 
 def files_changed(path: Location, version: int) -> tuple[Iterator[str], Iterator[str]]:
-    """Return the files that leave with a commit, and those that enter."""
+    """Return the files that a commit removes, and those that it adds."""
     said = actions(path, version)
     leaving = (unquote(action["remove"]["path"]) for action in said if "remove" in action)
     return leaving, (unquote(action["add"]["path"]) for action in said if "add" in action)

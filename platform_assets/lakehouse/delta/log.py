@@ -1,4 +1,4 @@
-"""Which files make up a table at a version, by day, with their statistics as the log has them.
+"""Files of a table at a version, by day, with their statistics from the log.
 
 Folded from the newest usable checkpoint and the commits after it. The log holds URL-encoded paths; everything above
 this module, and deltalake's `AddAction`, works with decoded ones.
@@ -46,7 +46,7 @@ _NULL_DAYS = {"", "__HIVE_DEFAULT_PARTITION__"}
 
 
 class State:
-    """What a log says up to some commit."""
+    """Content of a log up to some commit."""
 
     def __init__(self, where: str) -> None:
         self.where = where
@@ -57,7 +57,7 @@ class State:
         self.days: dict[str, date | None] = {}
 
     def apply(self, actions: Iterable[commits.Action]) -> None:
-        """Apply a commit's actions, removes first: their order to the adds means nothing."""
+        """Apply a commit's actions, removes first: their order in the commit is arbitrary."""
         actions = list(actions)
         for action in actions:
             if (remove := action.get("remove")) is not None:
@@ -78,7 +78,7 @@ class State:
                 )
 
     def lacking(self) -> str | None:
-        """Return what every log has to say and this one does not; None where it says all."""
+        """Return a required action that this log lacks; None if it has all."""
         if not self.has_protocol:
             return "no protocol action"
         if not self.metadata:
@@ -105,7 +105,7 @@ class State:
 
 
 def is_schema(text: object) -> bool:
-    """Return whether a text names columns as Delta does."""
+    """Return whether a text is a Delta schema."""
     try:
         return isinstance(from_json(str(text))["fields"], list)
     except (ValueError, LookupError, TypeError):
@@ -146,7 +146,7 @@ def _checkpointed(table_path: Location, files: list[Location]) -> State | None:
 
 
 def checkpointed_schema(table_path: Location, version: int) -> str:
-    """Return the schema that a checkpoint states; empty if it takes more than one file to know."""
+    """Return the schema in a checkpoint; empty if it takes more than one file to find."""
     hint = commits.checkpoint_hint(table_path)
     file = table_path / "_delta_log" / f"{hint:020d}.checkpoint.parquet"
     if not 0 <= hint <= version or not file.exists():
@@ -163,7 +163,7 @@ def checkpointed_schema(table_path: Location, version: int) -> str:
 
 
 def _rows(table: Any) -> Iterator[commits.Action]:
-    """Yield the actions in some columns of a checkpoint, without the rows that hold none of them."""
+    """Yield the actions in some columns of a checkpoint, without rows in which these are null."""
     for name in table.column_names:
         for value in table.column(name).drop_null().to_pylist():
             if any(part is not None for part in value.values()):
@@ -171,7 +171,7 @@ def _rows(table: Any) -> Iterator[commits.Action]:
 
 
 def drop_marks(checkpoint: Location, hint: Location) -> None:
-    """Remove the tombstones of files from a checkpoint just written. If killed, the checkpoint stays as it was."""
+    """Remove the tombstones of files from a new checkpoint. If killed, the checkpoint stays unchanged."""
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
@@ -205,7 +205,7 @@ class TableSnapshot:
     days: dict[str, date | None]
 
     def by_day(self) -> dict[date | None, dict[str, DataFile]]:
-        """Return the live files of every day that has some, by path."""
+        """Return the live files of every day with files, by path."""
         by_day: dict[date | None, dict[str, DataFile]] = {}
         for path, file in self.files.items():
             by_day.setdefault(self.days[path], {})[path] = file
@@ -216,7 +216,7 @@ def table_snapshot(table_path: Location, version: int | None = None) -> TableSna
     """Fold a table's log.
 
     Raises:
-        DamagedTableError: there is no such version, its log lacks what every log has, or the table needs Delta
+        DamagedTableError: the version does not exist, its log lacks a required action, or the table needs Delta
             features beyond protocol 1/2.
     """
     wanted = commits.head_version(table_path) if version is None else version
@@ -279,7 +279,7 @@ def files_of_days(snapshot: TableSnapshot, table: str) -> dict[date, tuple[DataF
     """Return the live files of each day of a table that was read, sorted by path.
 
     Raises:
-        NullDayError: rows have no day.
+        NullDayError: some rows have no day.
     """
     by_day: dict[date, tuple[DataFile, ...]] = {}
     for day, files in snapshot.by_day().items():

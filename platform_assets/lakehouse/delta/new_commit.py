@@ -1,10 +1,10 @@
-"""`replace`, the one operation that changes a live table: one commit by which files leave and others enter.
+"""`replace`, the one operation that changes a live table: one commit that removes and adds files.
 
 Publishing, rolling back, emptying a day and compacting it are all the same: some days get other files.
 
-deltalake works such a difference out by itself in `overwrite` mode, and then empties tables, doubles days or keeps both
-contents, depending on the filter. So the mode is `append`, without filters and retries, and the caller compares with
-the live files first. Only a commit that brings other columns has to overwrite, and names the days that leave whole.
+deltalake would compute such a difference itself in `overwrite` mode, and then empties tables, doubles days or keeps
+both contents, depending on the filter. So the mode is `append`, without filters and retries, and the caller compares
+with the live files first. Only a commit with other columns has to overwrite, and names the days that it replaces whole.
 
 It is imported by who commits: commands that only read import this module, and answer sooner without.
 """
@@ -64,10 +64,10 @@ def commit_difference(
     """Commit removes and adds on the version just read, force the commit to disk, and return the new version.
 
     Args:
-        head: version the difference was made from; -1 makes the table.
-        said: metadata of the commit, as `commit_metadata` makes it.
-        new_columns: the schema is another one than the table has, and enters with the files; of a day that a file
-            leaves, all that are live leave.
+        head: version of the difference's base; -1 makes the table.
+        said: metadata of the commit, from `commit_metadata`.
+        new_columns: whether the schema differs from the table's, and is committed with the files; all live files of a
+            changed day are removed.
     """
     from deltalake import DeltaTable, Schema
     from deltalake.transaction import AddAction, create_table_with_add_actions
@@ -111,10 +111,10 @@ def commit_difference(
 
 @contextmanager
 def _only_on(table_path: Location, head: int, publication: str) -> Iterator[None]:
-    """Fail a commit on a version that is not the newest any more, and name who made the next one.
+    """Fail a commit if its version is not the newest any more, and name the author of the next one.
 
-    One that seemed to fail may be there: a store can write a commit and not get to say so. It is asked again then, and
-    says that there is one already.
+    A commit that seemed to fail may exist: a store can write it without confirming. It is then tried again, and the
+    store reports that it exists.
     """
     from deltalake.exceptions import DeltaError
 
@@ -148,7 +148,7 @@ def _leaves(file: DataFile, values: Mapping[str, str | None]) -> RemoveAction:
 
 
 def restore_whole(table_path: Location, head: int, version: int, said: Mapping[str, str]) -> int:
-    """Commit a table back to a version with its columns and properties, where these differ and not the files alone.
+    """Commit a table back to a version with its columns and properties, if these differ and not only the files.
 
     Returns:
         The new version.
@@ -174,10 +174,10 @@ def _make_durable(table_path: Location, version: int) -> None:
 
 
 def write_checkpoint(table_path: Location, version: int) -> None:
-    """Sum up a table's log up to a version that is on disk; to be called under the publish lock.
+    """Write a checkpoint of a table's log up to a version on disk; call it under the publish lock.
 
-    It holds what is live and nothing of what has left. Delta keeps a mark of every file that left for as long as the
-    table's retention, here for ever: no reader needs one, and our deletion of files does not read them.
+    It has the live files and no removed ones. Delta keeps a mark of every removed file for as long as the table's
+    retention, here for ever: no reader needs one, and our deletion of files does not read them.
     """
     log = table_path / "_delta_log"
     summary, hint = log / f"{version:020d}.checkpoint.parquet", log / "_last_checkpoint"
@@ -193,7 +193,7 @@ def write_checkpoint(table_path: Location, version: int) -> None:
 
 
 def drop_torn_checkpoint(table_path: Location, head: int) -> bool:
-    """Remove the checkpoint of the head if a power cut tore it; the commits that it sums up are all there.
+    """Remove the checkpoint of the head if a power cut tore it; its commits all exist.
 
     Until then deltalake and Spark cannot read the table. Older commits are whole: each publisher checks this first.
 
@@ -217,7 +217,7 @@ def drop_torn_checkpoint(table_path: Location, head: int) -> bool:
 
 @contextmanager
 def errors_numbered(table_path: Location) -> Iterator[None]:
-    """Raise errors of the operating system, such as a full disk, with their number; deltalake puts them in words."""
+    """Raise errors of the operating system, such as a full disk, with their number, which deltalake puts in words."""
     if is_object_store(str(table_path)):
         from platform_assets.lakehouse.storage.answers import refusals_explained  # which a lake on a disk does without
 
@@ -239,7 +239,7 @@ _MOST_WHY = 200
 
 
 def commit_metadata(manifest: Manifest) -> dict[str, str]:
-    """Return the essentials of a manifest as commit metadata, so that the Delta log alone explains a commit."""
+    """Return the essentials of a manifest as commit metadata, so that any Delta tool can show them."""
     why = manifest.why if len(manifest.why) <= _MOST_WHY else f"{manifest.why[: _MOST_WHY - 1]}…"
     said = {
         commits.PUBLICATION: manifest.publication,
@@ -257,14 +257,14 @@ _PATH = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]*/{DAY}=(\d{{4}}-\d{{2}}-\d{{2}})
 
 
 def replace(lake: Lake, change: TableChange, manifest: Manifest, before: TableSnapshot | None) -> int:
-    """Make the named days consist of exactly these files; every other day stays as it is.
+    """Make the named days consist of exactly these files; every other day stays unchanged.
 
-    To be called under the publish lock. Makes the table on first use. Where the change brings other columns, they enter
-    with the days in one commit. Nothing is committed where nothing differs, so that repeating it is harmless.
+    Call it under the publish lock. It makes the table on first use. If the change brings other columns, they are
+    committed together with the days. Nothing is committed if nothing differs, so it is idempotent.
 
     Args:
-        change: the whole content of each day; no files empty it.
-        manifest: on whose behalf; its essentials are recorded in the commit.
+        change: whole content of each day; no files empty it.
+        manifest: manifest of the publication; its essentials are recorded in the commit.
 
     Returns:
         The version of the table that has this content.
@@ -292,7 +292,7 @@ def replace(lake: Lake, change: TableChange, manifest: Manifest, before: TableSn
 def difference(
     before: TableSnapshot | None, days: Mapping[date, Sequence[DataFile]]
 ) -> tuple[list[Entry], list[Entry]]:
-    """Return which live files of the named days leave, and which files enter, sorted by path."""
+    """Return which live files of the named days are removed, and which files are added, sorted by path."""
     live = before.by_day() if before else {}
     removes: list[Entry] = []
     adds: list[Entry] = []
@@ -306,7 +306,7 @@ def difference(
 
 
 def changed_since(change: TableChange, head: TableSnapshot | None) -> list[date]:
-    """Return the days that are neither as they were when read nor already as they are to be."""
+    """Return the days that differ both from when they were read and from their new content."""
     live = head.by_day() if head else {}
     return [
         day
@@ -316,10 +316,10 @@ def changed_since(change: TableChange, head: TableSnapshot | None) -> list[date]
 
 
 def check_file(table_path: Location, table: str, file: DataFile, day: str) -> None:
-    """Refuse a file that is not what its manifest says.
+    """Refuse a file that differs from its manifest.
 
     Raises:
-        StagedFileError: it is missing, has another size, or does not lie in the folder of its day.
+        StagedFileError: it is missing, has another size, or is not in the folder of its day.
     """
     match = _PATH.fullmatch(file.path)
     if not match or match[1] != day:

@@ -1,7 +1,7 @@
-"""The columns of a table: what its log says, what its files hold, and which publication may change them.
+"""Columns of a table: in its log, in its files, and which publication may change them.
 
-A table's columns change with the commit that changes its days. The files that stay must not have a column that is
-added, dropped or retyped: readers take what a file lacks for nulls, and cast, lose or revive what it has.
+A table's columns change with the commit that changes its days. Remaining files must not have a column that is added,
+dropped or retyped: readers take a missing column as null, and cast, lose or revive an existing one.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from platform_assets.records.manifest import TableChange
 
 
 def schema_at(table_path: Location, version: int) -> str:
-    """Return the Delta schema of a table at a version; looked up once, since a version never changes."""
+    """Return the Delta schema of a table at a version; cached, since a version never changes."""
     commit = commits.commit_file(table_path, version)
     return _schema_at(table_path, version, commit.written() if commit.exists() else None)
 
 
 @lru_cache(maxsize=512)
 def _schema_at(table_path: Location, version: int, committed: datetime | None) -> str:
-    """Read it with the time of the commit: a lake that was put in another's place may have the same versions."""
+    """Read it, cached with the time of the commit: a lake put in another's place may have the same versions."""
     return schema_string_at(table_path, version)
 
 
 def types_in(schema_string: str) -> dict[str, str]:
-    """Return the type of every column of a Delta schema, by name and in order; of a nested one Delta's JSON."""
+    """Return the type of every column of a Delta schema, by name and in order; for a nested one Delta's JSON."""
     fields = json.loads(schema_string)["fields"]
     return {
         each["name"]: each["type"] if isinstance(each["type"], str) else json.dumps(each["type"]) for each in fields
@@ -41,12 +41,12 @@ def types_in(schema_string: str) -> dict[str, str]:
 
 
 def differing_columns(left: Mapping[str, str], right: Mapping[str, str]) -> set[str]:
-    """Return the columns that only one of two tables has, or both with another type."""
+    """Return the columns that only one of two tables has, or that differ in type."""
     return {name for name in left.keys() | right.keys() if left.get(name) != right.get(name)}
 
 
 def names_in(file: Location) -> tuple[str, ...]:
-    """Return the columns that a Parquet file has, in its order."""
+    """Return the columns of a Parquet file, in its order."""
     import pyarrow as pa  # which only few publications need
 
     try:
@@ -60,18 +60,18 @@ def names_in(file: Location) -> tuple[str, ...]:
 
 
 def files_with(table_path: Location, files: Iterable[str], names: set[str]) -> list[str]:
-    """Return those of some files that have one of some columns."""
+    """Return the files that have one of some columns."""
     return [file for file in files if names.intersection(names_in(table_path / file))]
 
 
 def check_columns(path: Location, change: TableChange, before: TableSnapshot | None) -> None:
-    """Refuse days whose columns are not those of the table, unless they may and can bring other ones.
+    """Refuse days whose columns differ from the table's, unless they may and can change them.
 
-    Whether a column may be null is not compared: the writers here always say it may.
+    Nullability is not compared: the writers here always allow nulls.
 
     Raises:
-        SchemaMismatchError: naming every column that is missing, unknown or of another type, or the file that would
-            not read right any more.
+        SchemaMismatchError: names every column that is missing, unknown or of another type, or the file that would no
+            longer read right.
     """
     new = types_in(change.schema_string)
     old = types_in(before.schema_string) if before else new

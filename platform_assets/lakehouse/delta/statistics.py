@@ -1,12 +1,12 @@
-"""What a log says of the values in files: bounds that no reader misses a row by, and which files can hold a value.
+"""Statistics of files in a log: bounds that hide no row, and which files can hold a value.
 
-A reader leaves a file out by its bounds, so one that lost digits on its way into JSON hides rows. Whole numbers, text,
-truth values and days come through as they are. Readers turn a JSON number into a double. Decimal numbers with more
-digits than a double holds are rounded outwards, and so are moments, which are cut to milliseconds.
+A reader skips a file by its bounds, so a bound that lost digits in JSON hides rows. Whole numbers, text, booleans and
+days are exact. Readers turn a JSON number into a double. Decimals with more digits than a double holds are rounded
+outwards, and so are moments, which are cut to milliseconds.
 
-A file has bounds of all its columns or of none: deltalake's Arrow datasets find nothing in a file that lacks those of
-the column that is looked at. It has none where a column holds what no bound can say: numbers that are not finite, and
-years that have no four digits, at which some readers stop.
+A file has bounds for all its columns or for none: deltalake's Arrow datasets find nothing in a file that lacks those of
+the compared column. It has none if a column holds values without usable bounds: numbers that are not finite, and years
+without four digits, at which some readers stop.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _EXACT = {"byte": int, "short": int, "integer": int, "long": int, "boolean": boo
 
 
 def trustworthy(stats: str, types: Mapping[str, str]) -> str:
-    """Return statistics by which no reader misses a row of a file; unchanged where its bounds can stay."""
+    """Return statistics that hide no row of a file; unchanged if its bounds can stay."""
     parsed = json.loads(stats, parse_float=Decimal)
     low, high = (parsed.get(side) or {} for side in _SIDES)
     kept: dict[str, Bounds] = {}
@@ -74,7 +74,7 @@ def without_bounds(stats: str) -> str:
 
 
 def _bounds(type_: str, low: Any, high: Any) -> Bounds | None:
-    """Return the bounds of a column that holds values as they may stay; None where nothing can be said."""
+    """Return usable bounds of a column; None if there are none."""
     if type_ in _EXACT:
         return (low, high) if {type(low), type(high)} == {_EXACT[type_]} else None
     if type_ == "double":
@@ -111,7 +111,7 @@ def _of_decimals(low: Any, high: Any, precision: int, scale: int) -> Bounds | No
 
 
 def _plain(bound: Decimal, outwards: str) -> Decimal | int:
-    """Return a bound that JSON writes without an exponent, by which deltalake makes no number of a decimal."""
+    """Return a bound that JSON writes without an exponent, from which deltalake makes no decimal."""
     if bound and abs(bound) < _LEAST_PLAIN:
         return bound.quantize(_LEAST_PLAIN, outwards)
     return int(bound) if abs(bound) >= _FIRST_NOT_PLAIN else bound
@@ -125,7 +125,7 @@ def _parsed(type_: type[date], text: Any) -> Any:
 
 
 def _last_of(moment: datetime) -> str:
-    """Return the last microsecond of the millisecond that is written, which stands for all of it."""
+    """Return the last microsecond of the written millisecond, which stands for all of it."""
     last = moment.replace(microsecond=moment.microsecond // 1000 * 1000) + _CUT
     return last.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
@@ -153,7 +153,7 @@ def staged_files(lake: Lake, table: str, publication: str) -> tuple[str, dict[da
 
 
 def _stats(file: Location, stats: str, types: Mapping[str, str]) -> str:
-    """Return statistics of a file to be trusted; deltalake passes over parts of one whose bounds are no numbers."""
+    """Return trustworthy statistics of a file; deltalake skips those of a file with bounds that are not numbers."""
     if "double" in types.values():
         with opened(file) as parquet:
             if parquet.num_row_groups > 1:
@@ -166,14 +166,14 @@ _NO_FOUR_DIGITS = re.compile(r"[+-]\d+-\d\d-\d\d")
 
 
 def bounded_key(contract: Contract) -> list[str]:
-    """Return the columns of the key whose bounds in Delta's log are exact or rounded outwards."""
+    """Return the key columns whose bounds in Delta's log are exact or rounded outwards."""
     return [name for name in contract.key if contract.column(name).type in ("long", "int", "string", "date")]
 
 
 def may_share_keys(
     files: Mapping[date, Sequence[DataFile]], others: Mapping[date, Sequence[DataFile]], columns: Collection[str]
 ) -> dict[date, tuple[DataFile, ...]]:
-    """Return those of some files that can hold a key of the others; a file without statistics always can."""
+    """Return the files that can hold a key of the others; a file without statistics always can."""
     left = {day: tuple(of_day) for day, of_day in files.items()}
     for column in columns:
         bounds = [_bounds_of(file, column) for of_day in others.values() for file in of_day]
@@ -210,7 +210,7 @@ def _said(stats: str) -> Mapping[str, Any]:
 
 
 def _bounds_of(file: DataFile, column: str) -> Bounds | None:
-    """Return None also where what the log says may have lost digits, or is not in the order of the values."""
+    """Return the bounds of a column; None if they may have lost digits, or are not in the order of the values."""
     stats = _said(file.stats)
     both = (stats.get("minValues", {}).get(column), stats.get("maxValues", {}).get(column))
     odd = any(isinstance(bound, str) and _NO_FOUR_DIGITS.fullmatch(bound) for bound in both)

@@ -1,7 +1,7 @@
-"""What an object store answers, as errors that a person can do something about; of no request more than its outcome.
+"""Answers of object stores as errors with a remedy, without quoting the request.
 
-Amazon's protocol and Azure's say the same in other words, and of a listing the library passes on every refusal as a
-failure of its own, in which only the words of the store tell one from another.
+Amazon's protocol and Azure's use other words, and for a listing the library reports every refusal as one kind of
+failure, in which only the store's words differ.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _VARIABLES = {
 
 @contextmanager
 def refusals_explained(address: str) -> Iterator[None]:
-    """Ask a store for something, and turn what it refuses into an error for people.
+    """Explain refusals of a store in this block as errors for people.
 
-    Arrow and deltalake pass on its refusals as errors of a file system.
+    Arrow and deltalake report refusals as errors of a file system.
 
     Raises:
         LakeError: access is denied, the bucket does not exist, or the store does not answer.
@@ -66,7 +66,7 @@ def refusals_explained(address: str) -> Iterator[None]:
 
 
 def failure(error: Exception, address: str) -> LakeError:
-    """Explain a request that a store refused or did not answer; the error is not chained, it may quote anything."""
+    """Explain a refused or unanswered request; the error is not chained, because it may quote anything."""
     credentials, place = _VARIABLES[address.partition(":")[0]]
     text = _plain(error)
     if lacks_bucket(error):
@@ -111,7 +111,7 @@ def _plain(error: Exception) -> str:
 
 
 def _said(error: Exception) -> str:
-    """Return what a store answered, or that it did not, without the request and its times."""
+    """Return a store's answer, or that there was none, without the request and its times."""
     text = _plain(error)
     if code := _CODE.search(text):
         said = _MESSAGE.search(text)

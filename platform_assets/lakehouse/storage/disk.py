@@ -1,6 +1,6 @@
-"""Files on a disk of this machine, or one that is mounted as if it were.
+"""Files on a disk of this machine, or on a mounted one.
 
-Forced to disk in the order in which they refer to each other: a file before the folder that names it.
+They are forced to disk in the order in which they refer to each other: a file before the folder that names it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def path_of(place: str) -> str:
     """Return the absolute path for a path or a `file:` URL.
 
     Raises:
-        LakeError: it is a URL of something else.
+        LakeError: it is a URL of another kind.
     """
     if _URL.match(place):
         url = urlsplit(place)
@@ -207,7 +207,7 @@ class Disk(Location):
 
     @contextmanager
     def _replaced(self) -> Iterator[Path]:
-        """Open a file beside this one, which takes its place if nothing goes wrong."""
+        """Open a temporary file, which replaces this one if nothing goes wrong."""
         self.parent.make()
         draft = _beside(self)
         try:
@@ -218,7 +218,7 @@ class Disk(Location):
 
     @contextmanager
     def _drafted(self, content: bytes) -> Iterator[Path]:
-        """Write the content under a temporary name, which is gone afterwards."""
+        """Write the content under a temporary name, which is removed afterwards."""
         self.parent.make()
         draft = _beside(self)
         try:

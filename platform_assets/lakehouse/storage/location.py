@@ -1,8 +1,8 @@
-"""Where files of a lake lie: one small interface, which a local disk keeps here and an object store can keep.
+"""Where files of a lake are: one small interface, which a local disk and an object store can implement.
 
-What an object store cannot do has no method: no renames, no locks, no links; a folder is there as soon as something
-lies in it. What it can do is asked for by purpose: a file is written whole or not at all, and *written if there is
-none* has exactly one winner. A caller that needs more, for example a lock, names the disk (`lakehouse.locks`).
+Operations that an object store lacks have no method: no renames, no locks, no links; a folder exists as soon as it has
+a file. Methods are named by purpose: a file is written whole or not at all, and *written if there is none* has exactly
+one winner. A caller that needs more, for example a lock, uses the disk (`lakehouse.locks`).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _SYNC_THREADS = 8
 
 @dataclass(frozen=True)
 class Entry:
-    """A file as it lies in a folder.
+    """A file in a folder.
 
     Args:
         size: bytes.
-        written: when it was last written, UTC, with the store's precision of a second or a millisecond.
+        written: time of the last write, UTC, with the store's precision of a second or a millisecond.
         e_tag: the store's identity of this content under this name; empty on a disk.
     """
 
@@ -40,10 +40,10 @@ class Entry:
 
 @dataclass(frozen=True, order=True)
 class Location(ABC):
-    """A file or a folder, whether it is there or not.
+    """A file or a folder, existing or not.
 
     Args:
-        address: absolute, as deltalake and people take it; Spark takes it by `places.for_hadoop`.
+        address: absolute, for deltalake and people; Spark uses `places.for_hadoop`.
     """
 
     address: str
@@ -52,7 +52,7 @@ class Location(ABC):
         return self.address
 
     def __truediv__(self, path: str) -> Self:
-        """Return what lies below a folder.
+        """Return a path below a folder.
 
         Raises:
             LakeError: the path leads elsewhere.
@@ -66,21 +66,21 @@ class Location(ABC):
 
     @property
     def name(self) -> str:
-        """The last part of the address."""
+        """Return the last part of the address."""
         return self.address.rpartition("/")[2]
 
     @property
     def parent(self) -> Self:
-        """The folder it lies in; of the topmost one itself."""
+        """Return its folder; for the topmost one itself."""
         return type(self)(self.address.rpartition("/")[0] or "/")
 
     def below(self, folder: Location) -> str | None:
-        """Return the path from a folder to here; None if this lies elsewhere."""
+        """Return the path from a folder to here; None if this is elsewhere."""
         path = self.address.removeprefix(f"{folder.address.rstrip('/')}/")
         return None if path == self.address else path
 
     def holds(self, other: Location) -> bool:
-        """Return whether another location is this one or lies below it, also by another name."""
+        """Return whether another location is this one or below it, also under another name."""
         return other == self or other.below(self) is not None
 
     @abstractmethod
@@ -89,11 +89,11 @@ class Location(ABC):
 
     @abstractmethod
     def size(self) -> int | None:
-        """Return how many bytes a file has; None if there is no such file."""
+        """Return the bytes of a file; None if there is no such file."""
 
     @abstractmethod
     def written(self) -> datetime:
-        """Return when a file was last written, or something put into a folder, UTC.
+        """Return when a file was last written, or a folder changed, UTC.
 
         Raises:
             FileNotFoundError: there is neither.
@@ -109,7 +109,7 @@ class Location(ABC):
 
     @abstractmethod
     def names(self) -> list[str]:
-        """Return what lies directly in a folder, sorted; nothing if there is no such folder."""
+        """Return the names directly in a folder, sorted; none if there is no such folder."""
 
     @abstractmethod
     def folders(self) -> list[Self]:
@@ -121,7 +121,7 @@ class Location(ABC):
 
     @abstractmethod
     def now(self) -> datetime:
-        """Return what time it is to what keeps this folder, which also says when its files were written, UTC.
+        """Return the time by the clock of this folder's storage, which also dates its files, UTC.
 
         Raises:
             OSError: nothing can be written there.
@@ -167,11 +167,11 @@ class Location(ABC):
 
     @abstractmethod
     def receive(self, pieces: Iterable[bytes]) -> None:
-        """Write a file piece by piece so that it is either not there or whole; `sync` it before relying on it."""
+        """Write a file piece by piece so that it either does not exist or is whole; `sync` it before relying on it."""
 
     @abstractmethod
     def copy_to(self, target: Location) -> None:
-        """Copy a file, to where another kind of storage may be; the target is written as `receive` does it.
+        """Copy a file, possibly to another kind of storage; the target is written as by `receive`.
 
         Raises:
             FileNotFoundError: there is no such file.
@@ -179,27 +179,27 @@ class Location(ABC):
 
     @abstractmethod
     def remove(self, *, durable: bool = True) -> None:
-        """Remove a file, or a folder with all that is in it; nothing is done where there is neither.
+        """Remove a file, or a folder with all its content; do nothing if there is neither.
 
         Args:
-            durable: wait until a power cut cannot undo it; not needed where it does no harm if the file comes back.
+            durable: wait until a power cut cannot undo it; not needed if a returning file does no harm.
         """
 
     @abstractmethod
     def make(self) -> None:
-        """Make a folder and those above it, for libraries that want to find one."""
+        """Make a folder and its parents, for libraries that expect one."""
 
     @abstractmethod
     def tidy(self) -> None:
-        """Remove a folder and those below it, as far as nothing but folders is in them."""
+        """Remove a folder and its subfolders, as far as they contain no files."""
 
     @abstractmethod
     def sync(self) -> None:
-        """Wait until a power cut cannot undo what was written to a file, or which files lie in a folder."""
+        """Wait until a power cut cannot undo a file's content, or a folder's list of files."""
 
     @abstractmethod
     def arrow(self) -> tuple[FileSystem, str]:
-        """Return what Arrow reads it through, and what it is called there."""
+        """Return the file system through which Arrow reads it, and its name there."""
 
 
 def about_to_appear() -> None:
@@ -208,7 +208,7 @@ def about_to_appear() -> None:
 
 
 def sync(locations: Iterable[Location]) -> None:
-    """Force files and folders to disk: a commit must not be there before what it refers to."""
+    """Force files and folders to disk: a commit must not exist before the files to which it refers."""
 
     def sync_each(locations: list[Location]) -> None:
         for location in locations:

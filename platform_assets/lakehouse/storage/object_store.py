@@ -1,12 +1,11 @@
 """Files in an object store: S3, Azure's blobs, or Google's.
 
-A store keeps what it acknowledged, so there is nothing to sync; a folder is only a prefix of names. A store must
-support *conditional writes*: a file written only if there is none has exactly one winner. Credentials
-and endpoints come from the environment, by the names that the store's own tools use (`AWS_ACCESS_KEY_ID`,
-`AZURE_STORAGE_ACCOUNT_KEY`, …).
+A store keeps acknowledged writes, so there is nothing to sync; a folder is only a prefix of names. A store must support
+*conditional writes*: a file written only if there is none has exactly one winner. Credentials and endpoints come from
+the environment, by the names that the store's own tools use (`AWS_ACCESS_KEY_ID`, `AZURE_STORAGE_ACCOUNT_KEY`, …).
 
-Where a store is that is not Amazon's, as variables say, is looked at here first: at an address written otherwise than
-they expect, libraries end with a panic, or with no more than `builder error`.
+The endpoint of a store other than Amazon's is checked here first: with an unexpected form of address, libraries end
+with a panic, or with no more than `builder error`.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ _TRIES = 6
 
 
 class OtherObjectError(Exception):
-    """An object was written anew since it was listed."""
+    """An object was overwritten since it was listed."""
 
 
 @dataclass(frozen=True, order=True)
@@ -57,7 +56,7 @@ class Stored(Location):
 
     @classmethod
     def of(cls, url: str) -> Self:
-        """Return what a person or a library names."""
+        """Return the location that a person or a library names."""
         if not names_bucket(url):
             known = " or ".join(FORMS.values())
             raise LakeError(
@@ -122,7 +121,7 @@ class Stored(Location):
         """Yield the content of one of `files`, piece by piece.
 
         Raises:
-            OtherObjectError: it is another one by now.
+            OtherObjectError: it was replaced.
             FileNotFoundError: it is gone.
         """
         gone = FileNotFoundError(errno.ENOENT, "No such object", f"{self.address}/{below}")
@@ -218,13 +217,13 @@ class Stored(Location):
         )
 
     def make(self) -> None:
-        """Do nothing: a folder is there as soon as something lies in it."""
+        """Do nothing: a folder exists as soon as it has a file."""
 
     def tidy(self) -> None:
-        """Do nothing: a folder goes with the last that lies in it."""
+        """Do nothing: a folder ends with its last file."""
 
     def sync(self) -> None:
-        """See that it is there: what the store has acknowledged stays."""
+        """Check that it exists: the store keeps acknowledged writes."""
         if not self.exists():
             raise FileNotFoundError(errno.ENOENT, "there is no such object", self.address)
 
@@ -236,7 +235,7 @@ class Stored(Location):
 
     @property
     def _parts(self) -> tuple[str, str]:
-        """The bucket's URL, and the name in it."""
+        """Return the bucket's URL, and the name in it."""
         url = urlsplit(self.address)
         return f"{url.scheme}://{url.netloc}", url.path.strip("/")
 
@@ -286,7 +285,7 @@ class Stored(Location):
 
 
 def _quoted(e_tag: str | None) -> str:
-    """Quote a version as a condition names it; Azure lists it without quotes."""
+    """Quote a version for a condition; Azure lists it without quotes."""
     return f'"{e_tag}"' if e_tag and '"' not in e_tag else e_tag or ""
 
 
@@ -302,7 +301,7 @@ _TRUE = ("1", "true", "on", "yes", "y")
 
 
 def require_endpoint(bucket: str, environ: Mapping[str, str]) -> None:
-    """See that a store can be asked at the place that variables name."""
+    """Check that the configured endpoint can be used."""
     if not bucket.startswith("s3://"):
         return
     for name in _OF_S3:
@@ -331,10 +330,10 @@ def _is_address(text: str) -> bool:
 def try_store(root: Stored) -> None:
     """Write, read, list and delete below a lake as publishing does, to learn whether the store supports it.
 
-    A conditional write has one winner.
+    A conditional write must have exactly one winner.
 
     Raises:
-        LakeError: the store cannot be reached, does not let us, or cannot do what keeps a lake safe.
+        LakeError: the store cannot be reached, denies access, or lacks what keeps a lake safe.
     """
     probe = root / f"_trial/{token_hex(8)}"
     try:
@@ -355,23 +354,23 @@ def try_store(root: Stored) -> None:
 
 
 def store_files(protocol: Any) -> PyFileSystem:
-    """Return what Arrow reads files through, by the bucket's name and the path in it."""
+    """Return the file system through which Arrow reads, by the bucket's name and the path in it."""
     return PyFileSystem(_Files(FsspecStore(protocol)))
 
 
 class _Files(FSSpecHandler):  # type: ignore[misc]
     def get_file_info(self, paths: list[str]) -> list[FileInfo]:
-        """Do as Arrow's own."""
+        """Do the same as Arrow's own."""
         with refusals_explained(self._address(paths[0] if paths else "")):
             found: list[FileInfo] = super().get_file_info(paths)
             return found
 
     def open_input_stream(self, path: str) -> NativeFile:
-        """Do as Arrow's own."""
+        """Do the same as Arrow's own."""
         return self.open_input_file(path)
 
     def open_input_file(self, path: str) -> NativeFile:
-        """Do as Arrow's own."""
+        """Do the same as Arrow's own."""
         address = self._address(path)
         with refusals_explained(address):
             # The library's `isfile` answers no for any refusal of the store
@@ -384,7 +383,7 @@ class _Files(FSSpecHandler):  # type: ignore[misc]
 
 
 class _File:
-    """A file that is open, as much of it as Arrow asks for."""
+    """An open file, read as far as Arrow needs it."""
 
     def __init__(self, file: Any, address: str) -> None:
         self._file, self._address = file, address

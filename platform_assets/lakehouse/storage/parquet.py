@@ -1,6 +1,6 @@
 """Parquet files of the lake, opened in place: only the footer and the wanted columns are read.
 
-Writers add a checksum to every page, so that damage is found even where the length is right.
+Writers add a checksum to every page, so that damage is found even if the length is right.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def opened(file: Location, *, once: Collection[str] = ()) -> pq.ParquetFile:
     """Open a Parquet file, to be closed by the caller; its pages are checked against their checksums when read.
 
     Args:
-        once: columns of text that come as dictionaries, each of their values once.
+        once: text columns to return as dictionaries, with each value once.
     """
     import pyarrow.parquet as pq  # which takes longer to import than most commands need in all
 
@@ -32,7 +32,7 @@ def opened(file: Location, *, once: Collection[str] = ()) -> pq.ParquetFile:
 def row_batches(
     file: Location, rows: int, columns: Collection[str] | None = None, *, once: Collection[str] = ()
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file, so many at a time."""
+    """Yield the rows of a file in batches."""
     import pyarrow as pa
 
     try:
@@ -53,7 +53,7 @@ def damaged(file: Location, problem: str) -> DamagedTableError:
 
 
 def other_length(file: Location, size: int) -> str:
-    """Return the damage that can be seen without opening the file."""
+    """Return the damage that is visible without opening the file."""
     there = file.size()
     if there == size:
         return ""

@@ -1,5 +1,5 @@
-"""What Dagster shows of tables: assets, events, checks, charts and freshness.
+"""What Dagster shows about tables: assets, events, checks, charts and freshness.
 
-Here belongs how a result of the engine looks in Dagster. Which days were computed, and whether they are right, was
-decided before.
+Put here how a result of the engine looks in Dagster. Which days were computed, and whether they are right, was decided
+before.
 """

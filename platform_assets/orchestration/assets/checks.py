@@ -1,6 +1,6 @@
-"""Show what the engine found out about every day as asset checks of Dagster.
+"""Show the engine's findings about every day as asset checks of Dagster.
 
-The engine decides, before anything is published: Dagster's own blocking checks hold back only the rest of their run.
+The engine decides before anything is published: Dagster's own blocking checks hold back only the rest of their run.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ NOTHING_HELD: Mapping[date, HeldDay] = MappingProxyType({})
 
 
 def checks_of(contract: Contract) -> tuple[Check, ...]:
-    """Return the checks of a table's days; freshness is not about a day."""
+    """Return the checks of a table's days, without freshness, which concerns the whole table."""
     return ("contract", "conservation") if contract.layer == "raw" else checks_before_publication(contract)
 
 
@@ -84,7 +84,7 @@ def _blocks(contract: Contract, name: Check) -> bool:
 def run_results(
     contract: Contract, days: ByDay, held: Mapping[date, HeldDay] = NOTHING_HELD
 ) -> Iterator[dg.AssetCheckResult]:
-    """Yield one result per check for all days that a step looked at; of a single day, its own."""
+    """Yield one result per check for all days of a step; for a single day, its own."""
     for name in checks_of(contract):
         by_day = {day: checked for day, checks in sorted(days.items()) for checked in checks if checked.check == name}
         if len(by_day) == 1:
@@ -107,8 +107,8 @@ def day_results(
 ) -> Iterator[dg.AssetCheckEvaluation]:
     """Yield the result of every check for every day, for runs over a range of days.
 
-    Dagster 1.13 keeps what a range run yields without its days, so each day's result is an event of its own and points
-    at the newest materialization of its day. Log these after the materializations.
+    Dagster 1.13 stores the results of a range run without its days, so each day's result is an event of its own and
+    points at the newest materialization of its day. Log these after the materializations.
     """
     newest = newest_materializations(instance, asset_key(contract.name), days)
     for day, checks in sorted(days.items()):
@@ -119,7 +119,7 @@ def day_results(
 
 
 def delivery_events(contract: Contract, day: date, checks: Sequence[Checked]) -> Iterator[dg.AssetCheckEvaluation]:
-    """Return what checks say of what was delivered on a date, and taken elsewhere."""
+    """Return results of checks for deliveries of a date that were ingested elsewhere."""
     return (_evaluation(contract, day, checked) for checked in checks)
 
 
@@ -144,7 +144,7 @@ def _evaluation(
 
 
 def without_judgement(contract: Contract, days: Collection[date], by_day: ByDay) -> dict[Check, list[date]]:
-    """Return for each check the days of a run that it did not look at, or could not judge."""
+    """Return for each check the days of a run that it did not judge."""
     judged = {
         (checked.check, day) for day, checks in by_day.items() for checked in checks if checked.outcome != "not judged"
     }
@@ -242,12 +242,12 @@ def _metadata(contract: Contract, day: date, checked: Checked, held: HeldDay | N
 
 
 def _more(contract: Contract, day: date) -> dict[str, dg.MetadataValue]:
-    """Return the command that says what came with a warning."""
+    """Return the command that explains a warning."""
     return {"what came with it": plain(f"platform-assets why {contract.name} {day}")}
 
 
 def _to_be_taken_out(held: Collection[HeldDay]) -> dict[str, dg.MetadataValue]:
-    """Return which arrivals may be to blame, each as the command that takes it out again."""
+    """Return possible causes: arrivals, each as the command that withdraws it."""
     # As texts: the page of a check hides Markdown behind a link.
     return {
         f"new since ({number})" if number > 1 else "new since": plain(command)
@@ -256,7 +256,7 @@ def _to_be_taken_out(held: Collection[HeldDay]) -> dict[str, dg.MetadataValue]:
 
 
 def _rows_to_look_at(contract: Contract, day: date, *, held: bool) -> dict[str, dg.MetadataValue]:
-    """Return the command that shows the rows set aside, or of a held day those it was made from."""
+    """Return the command that shows the rows set aside, or the input rows of a held day."""
     if contract.layer == "raw":
         table = refused_table(contract.name)
     elif held:
@@ -280,7 +280,7 @@ _MOST_DAYS = 50
 
 
 def failures(done: IngestResult | StepResult) -> dict[date, str]:
-    """Return days that were not published, and the reason in a sentence or two."""
+    """Return unpublished days, each with the reason in a sentence or two."""
     if isinstance(done, IngestResult):
         return dict.fromkeys(done.missing, "its source has not delivered it yet, and the day is not declared closed")
     return done.not_published
@@ -295,8 +295,8 @@ def days_left(
     """Return the failure of a step that did not publish some days, for a person who has to act.
 
     Args:
-        days: with what keeps each, by table, inputs first; at least one.
-        stops: why circuits are open that stopped some of the days; shown first.
+        days: each with the reason, by table, inputs first; at least one.
+        stops: reasons of open circuits that stopped some of the days; shown first.
     """
     reasons = [(table, day, why) for table, of_table in days.items() for day, why in sorted(of_table.items())]
     known = tuple(held)
@@ -313,7 +313,7 @@ def days_left(
 
 
 def recorded_days_left(metadata: Mapping[str, dg.MetadataValue]) -> frozenset[TableDay]:
-    """Return the days that a step did not publish, as far as the metadata of its failure has them."""
+    """Return the days that a step did not publish, from the metadata of its failure."""
     left = metadata.get(_LEFT)
     if not isinstance(left, dg.JsonMetadataValue) or not isinstance(left.data, dict):
         return frozenset()
@@ -321,7 +321,7 @@ def recorded_days_left(metadata: Mapping[str, dg.MetadataValue]) -> frozenset[Ta
 
 
 def checks_of_result(platform: Platform, contract: Contract, done: IngestResult | StepResult) -> ByDay:
-    """Return what every check says, by day; of a raw table, by arrival date."""
+    """Return the result of every check by day; for a raw table by arrival date."""
     if isinstance(done, IngestResult):
         return delivery_checks(contract, done.arrivals, platform.calendar.days())
     # A day that was refused before and not tried again is as red as it was.
@@ -330,7 +330,7 @@ def checks_of_result(platform: Platform, contract: Contract, done: IngestResult 
 
 
 def checks_of_held(contract: Contract, held: Mapping[date, HeldDay]) -> ByDay:
-    """Return what the check that holds a day says of it, by day; no check holds what a person put back."""
+    """Return the finding of the check that holds a day; no check holds a day that a person rolled back."""
     return {day: _red(contract, map(refused_before, of_day.holds)) for day, of_day in held.items()}
 
 
@@ -344,7 +344,7 @@ def what_holds(platform: Platform, contract: Contract, days: Collection[date]) -
     """Return the hold of some days: each day's own, or that of a day that it reads.
 
     Args:
-        days: that were not published; of many the oldest are looked at, of a raw table none: nothing holds them.
+        days: unpublished days; of many the oldest are examined, of a raw table none.
     """
     if not contract.inputs or not days:
         return {}
@@ -357,7 +357,7 @@ def what_holds(platform: Platform, contract: Contract, days: Collection[date]) -
 
 
 def good_days(platform: Platform, contract: Contract, days: Collection[date]) -> dict[date, DayRecord]:
-    """Return those of some days that are up to date now, no matter which process published them."""
+    """Return the days that are up to date now, no matter which process published them."""
     snapshot = LakeSnapshot.now(platform)
     if contract.source is not None:
         good = set(snapshot.digests(contract.name)).intersection(days)

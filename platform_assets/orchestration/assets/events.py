@@ -1,4 +1,4 @@
-"""Say what Dagster shows of a published day and of a table.
+"""Events and metadata that Dagster shows for a published day and a table.
 
 Only this module makes metadata from text, so that control characters are always made visible.
 """
@@ -40,7 +40,7 @@ _RULES = {
 
 
 def asset_key(table: str) -> dg.AssetKey:
-    """Name the asset like the table: in graphs and lists Dagster shows no more of a key than its last part."""
+    """Return an asset key with one part, the table's name: in graphs and lists Dagster shows only a key's last part."""
     return dg.AssetKey([table])
 
 
@@ -60,7 +60,7 @@ def day_metadata(done: IngestResult | StepResult, calendar: Calendar) -> dict[da
 
 
 def with_pictures(shown: Metadata, pictures: Metadata) -> Metadata:
-    """Insert pictures after what changed and why, before the figures: Dagster shows metadata in this order."""
+    """Insert pictures after the change and its reason, before the figures: Dagster shows metadata in this order."""
     story = {name: value for name, value in shown.items() if name in _STORY}
     return story | pictures | {name: value for name, value in shown.items() if name not in _STORY}
 
@@ -73,19 +73,19 @@ def materializations(
 
 
 def day_event(table: str, day: date, digest: str, metadata: Metadata) -> dg.AssetMaterialization:
-    """Return the event of a published day, its data version the digest."""
+    """Return the event of a published day, with its digest as data version."""
     return dg.AssetMaterialization(
         asset_key(table), partition=day.isoformat(), metadata=metadata, tags={"dagster/data_version": digest}
     )
 
 
 def warning_metadata(warnings: Collection[Warned]) -> Metadata:
-    """List what gates found of a day that was published all the same: its partition is as green as any other."""
+    """List findings of gates about a published day: its partition is as green as any other."""
     return {"warned": listed([str(each) for each in warnings])} if warnings else {}
 
 
 def figures(rows: int, size: int, files: int, digest: str, others: Mapping[str, int], seconds: float) -> Metadata:
-    """Return the figures that are shown of every published day."""
+    """Return the figures shown for every published day."""
     counted = {name: dg.MetadataValue.int(value) for name, value in others.items() if not is_kept_aside(name)}
     metrics = day_metrics(rows, others)
     measured = {name: dg.MetadataValue.float(value) for name, value in metrics.items() if name not in counted}
@@ -103,12 +103,12 @@ def figures(rows: int, size: int, files: int, digest: str, others: Mapping[str, 
 
 
 def recorded_figures(record: DayRecord) -> Metadata:
-    """Return the figures of a day that was published before."""
+    """Return the figures of an earlier published day."""
     return figures(record.rows, record.bytes, record.files, record.digest, record.figures, record.seconds)
 
 
 def _history(done: StepResult, day: date) -> Metadata:
-    """Say what became of the day, why, and how many rows that were; these Dagster plots by day."""
+    """Return the day's change, its reason, and its numbers of rows, which Dagster plots by day."""
     shown: Metadata = {}
     change = done.changes.get(day)
     if change is not None:
@@ -125,7 +125,7 @@ def _history(done: StepResult, day: date) -> Metadata:
 
 
 def describe_change(change: DayChange) -> str:
-    """Compare a day's new content with the one before, as Markdown: rows, and the sums that moved."""
+    """Compare a day's new content with its former one, as Markdown: rows, and changed sums."""
     lines = [f"**{change.added:,}** rows added, **{change.removed:,}** removed, **{change.changed:,}** changed."]
     moved = [name for name, before in change.sums_before.items() if before != change.sums_after[name]]
     if moved:
@@ -139,7 +139,7 @@ def describe_change(change: DayChange) -> str:
 
 
 def describe_table(contract: Contract) -> str:
-    """Describe a table as Markdown: the contract's words, its key, what a day reads, and how to see its rows."""
+    """Describe a table as Markdown: the contract's words, its key, its windows, and how to see its rows."""
     per = " and ".join(filter(None, ("day", ", ".join(contract.key))))
     lines = [contract.description, "", f"- One row per {per}."]
     if contract.source is not None:
@@ -158,7 +158,7 @@ def describe_table(contract: Contract) -> str:
 
 
 def shown_owners(owner: str) -> list[str]:
-    """Return who answers for something: Dagster takes addresses of mail and teams, so any other name is a team's."""
+    """Return owners for Dagster, which accepts mail addresses and teams, so any other name becomes a team."""
     named = owner.strip()
     team = named.removeprefix("team:")
     return [named if _MAIL.fullmatch(named) else f"team:{team}"] if team else []
@@ -189,12 +189,12 @@ def plain(shown: str) -> dg.MetadataValue:
 
 
 def listed(items: Iterable[str], more: Iterable[str] = ()) -> dg.MetadataValue:
-    """Return a list of what others wrote, each item as it is written; `more` is the platform's own."""
+    """Return a list of foreign texts, each item as written; `more` is the platform's own."""
     return markdown("\n".join(f"- {line}" for line in (*map(as_code, items), *more)))
 
 
 def markdown(written: str) -> dg.MetadataValue:
-    """Return Markdown of the platform's own, in which what others wrote was made code by `as_code`."""
+    """Return Markdown of the platform's own, in which foreign text was made code by `as_code`."""
     return dg.MetadataValue.md(visible(written, breaks=True))
 
 

@@ -147,7 +147,7 @@ def _lineage(catalogue: Catalogue, contract: Contract) -> dg.TableColumnLineage:
 
 @dataclass(frozen=True)
 class _Run:
-    """One step of a run: a table and its days."""
+    """A step of a run: a table and its days."""
 
     context: dg.AssetExecutionContext
     config: TableConfig
@@ -243,7 +243,7 @@ class _Run:
         return sorted(done.up_to_date.intersection(self.days)) if isinstance(done, StepResult) else []
 
     def _tables(self) -> list[str]:
-        """Return all that the run computes: a mistake in the last table is found before the first is loaded."""
+        """Return all tables of the run, so that a mistake in the last one is found before the first is loaded."""
         asked = self.context.run.asset_selection
         names = self.platform.catalogue.names
         return [name for name in names if asked is None or asset_key(name) in asked]

@@ -1,11 +1,11 @@
-"""Show charts of the days up to a published one, and a preview of its rows, beside its figures.
+"""Charts of the days up to a published one, and a preview of its rows, next to its figures.
 
-Read from the current release without Spark, and only of the newest days of a step: Dagster keeps a copy with every
+Read from the current release without Spark, and only for the newest days of a step: Dagster keeps a copy with every
 event.
 
-Dagster's pages show Markdown of up to 1,000 characters in place, and hide longer text behind a link. A picture of
-points would never fit, so the chart is a few strokes of SVG within the Markdown. Nothing in it depends on colour: what
-is usual is an area, what was is a line, the day in question a ring; grey and blue show on white and on black.
+Dagster's pages show Markdown of up to 1,000 characters in place, and hide longer text behind a link. A bitmap would
+never fit, so the chart is a few strokes of SVG within the Markdown. It does not depend on colour: the usual range is an
+area, the past a line, the day in question a ring; grey and blue show on white and on black.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ESCAPED = str.maketrans({"<": "%3C", ">": "%3E", "#": "%23"})
 
 
 def with_charts(platform: Platform, contract: Contract, metadata: Mapping[date, Metadata]) -> dict[date, Metadata]:
-    """Add charts of rows to the newest days, and to the newest of a gold table its amount and some rows."""
+    """Add charts of rows to the newest days, and an amount and some rows to the newest day of a gold table."""
     shown = dict(metadata)
     newest = sorted(metadata)[-_DAYS_WITH_CHARTS:]
     for day, chart in _rows(platform, contract, newest).items():
@@ -76,7 +76,7 @@ def _rows(platform: Platform, contract: Contract, days: Collection[date]) -> dic
 
 
 def _amounts(platform: Platform, contract: Contract, newest: date) -> Metadata:
-    """Chart the last amount that a contract declares, which is what its rows come down to."""
+    """Chart the last amount that a contract declares, usually the table's main one."""
     decimals = [name for name in amounts(contract) if contract.column(name).digits]
     if not decimals:
         return {}
@@ -90,7 +90,7 @@ def _amounts(platform: Platform, contract: Contract, newest: date) -> Metadata:
 
 
 def window(days: Collection[date], among: Collection[date]) -> list[date]:
-    """Return those days of a table that the charts about some days show."""
+    """Return the days of a table that the charts about some days show."""
     reach = timedelta(days=MOST_DAYS)
     return sorted(other for other in among if any(day - reach < other <= day for day in days))
 
@@ -105,11 +105,11 @@ def _sums(platform: Platform, contract: Contract, column: str, days: list[date])
 
 @dataclass(frozen=True)
 class Chart:
-    """One series by day.
+    """A series by day.
 
     Args:
-        marked: the day that the chart is about, the last one it shows.
-        usual: smallest and greatest usual value, of days for which one can say.
+        marked: the day that the chart is about, which is its last.
+        usual: smallest and greatest usual value, of days that have them.
     """
 
     title: str
@@ -119,7 +119,7 @@ class Chart:
     usual: Mapping[date, tuple[float, float]] = field(default_factory=dict)
 
     def markdown(self) -> str:
-        """Draw the four weeks up to the day; fewer days where that many do not fit."""
+        """Draw the four weeks up to the day; fewer days if that many do not fit."""
         usual = "; grey area: usual" if self.usual else ""
         says = f"**{self.title}** by day, UTC; ring: {self.marked}{usual}\n\n"
         for days in range(MOST_DAYS, 1, -1):
@@ -159,7 +159,7 @@ class Chart:
 
 
 def _short(value: float) -> str:
-    """Write four digits at most, with k, M or G."""
+    """Return a number with four digits at most, with k, M or G."""
     for factor, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(value) >= factor:
             return f"{value / (1e3 if letter == 'k' else factor):,.4g}{letter}"

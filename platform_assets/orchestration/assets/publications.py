@@ -1,4 +1,4 @@
-"""Report publications made outside of Dagster to Dagster, and correct what it shows wrongly."""
+"""Report publications made outside of Dagster to Dagster, and correct its wrong states."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class Cursor:
     """How far publications have been reported to Dagster.
 
     Args:
-        until: the last release that is reported whole; -1 before the first.
-        table: in the publication after it, the catalogue number of the table that is reported in part.
+        until: last fully reported release; -1 before the first.
+        table: in the next publication, the catalogue number of the partly reported table.
         day: the last reported day of that table.
     """
 
@@ -67,7 +67,7 @@ class Cursor:
 
     @classmethod
     def parse(cls, cursor: str | None) -> Self:
-        """Parse what `str` wrote."""
+        """Parse a cursor from its text."""
         until, *within = (cursor or "-1").split()
         return cls(int(until), int(within[0]), date.fromisoformat(within[1])) if within else cls(int(until))
 
@@ -77,10 +77,10 @@ class Cursor:
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """A day that Dagster does not know, or the end of a publication.
+    """A day that Dagster lacks, or the end of a publication.
 
     Args:
-        cursor: position once this is reported.
+        cursor: position after reporting this.
         events: the day and each of its checks; none at the end of a publication.
     """
 
@@ -90,10 +90,10 @@ class Elsewhere:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a tick reported to Dagster.
+    """Result of a tick's report to Dagster.
 
     Args:
-        cursor: how far that is.
+        cursor: position reached.
         failed: events that Dagster refused, each with its reason; the others are reported.
         more: whether there was no time for the rest.
     """
@@ -107,10 +107,10 @@ class Shown:
 def show_since_last(instance: dg.DagsterInstance, platform: Platform, within_s: float) -> Shown:
     """Report days published outside of Dagster since the last report, each day once.
 
-    Its instance keeps how far that is, for the sensor, and for `up --read-only`, which runs none.
+    Dagster's instance stores the position, for the sensor, and for `up --read-only`, which runs none.
 
     Raises:
-        Exception: Dagster's storage takes nothing at all now.
+        Exception: Dagster's storage accepts nothing at all now.
     """
     kept = instance.daemon_cursor_storage
     since = Cursor.parse(kept.get_cursor_values({_KEPT_AS}).get(_KEPT_AS))
@@ -121,7 +121,7 @@ def show_since_last(instance: dg.DagsterInstance, platform: Platform, within_s: 
 
 
 def published_elsewhere(instance: dg.DagsterInstance, platform: Platform, since: Cursor) -> Iterator[Elsewhere]:
-    """Yield days that no run of Dagster published and that still are as they were published, in order of releases."""
+    """Yield unchanged days that no run of Dagster published, in order of releases."""
     newest = platform.current_release().number  # up to here the ledger has no gap; others may publish now
     indexed = {name: number for name, number in platform.ledger.indexed().items() if number <= newest}
     if since.until > newest:
@@ -148,10 +148,10 @@ def published_elsewhere(instance: dg.DagsterInstance, platform: Platform, since:
 
 
 def show(instance: dg.DagsterInstance, elsewhere: Iterable[Elsewhere], since: Cursor, within_s: float) -> Shown:
-    """Report to Dagster one event after the other; one that it refuses keeps no other from being reported.
+    """Report events to Dagster one after the other; a refused one does not stop the others.
 
     Raises:
-        Exception: Dagster's storage takes nothing at all now; nothing more was reported.
+        Exception: Dagster's storage accepts nothing at all now; nothing more was reported.
     """
     stop = time.monotonic() + within_s
     shown = Shown(since)
@@ -175,7 +175,7 @@ def show(instance: dg.DagsterInstance, elsewhere: Iterable[Elsewhere], since: Cu
 def come_since(
     instance: dg.DagsterInstance, platform: Platform, contract: Contract
 ) -> Iterator[dg.AssetMaterialization]:
-    """Yield raw days whose rows were published before they were partitions, once they count."""
+    """Yield raw days whose rows were published before their partitions existed, once they count."""
     snapshot = LakeSnapshot.now(platform)
     loaded = snapshot.digests(contract.name)
     early = {
@@ -205,7 +205,7 @@ def _events(contract: Contract, record: DayRecord, shown: Metadata, head: Public
 
 
 def held_and_not_shown(instance: dg.DagsterInstance, platform: Platform) -> tuple[HeldDay, ...]:
-    """Return held days that Dagster does not count among the failed ones, but for those of a run still at work."""
+    """Return held days that Dagster does not show as failed, except those of a running run."""
     holds = platform.ledger.holds()
     if not holds:
         return ()
@@ -227,12 +227,12 @@ def held_and_not_shown(instance: dg.DagsterInstance, platform: Platform) -> tupl
 
 
 def healed_and_not_shown(instance: dg.DagsterInstance, platform: Platform, cursor: Cursor) -> Iterator[Elsewhere]:
-    """Yield every day that Dagster shows as failed and that is up to date.
+    """Yield every up-to-date day that Dagster shows as failed.
 
-    Nothing is published where a day became right as it is: what a bad delivery changed was taken out again.
+    No publication is made if a day becomes right without a change, such as after a withdrawn bad delivery.
 
     Args:
-        cursor: how far publications are reported, which this does not change.
+        cursor: position of the report, which this does not change.
     """
     partitions = daily_partitions(platform.settings)
     for contract in platform.catalogue:
@@ -244,7 +244,7 @@ def healed_and_not_shown(instance: dg.DagsterInstance, platform: Platform, curso
 
 
 def is_shown_by_its_run(instance: dg.DagsterInstance, platform: Platform, head: PublicationRecord) -> bool | None:
-    """Return whether a run of Dagster made a publication and has shown its days; None while one may still do so."""
+    """Return whether a run of Dagster made a publication and has shown its days; None while it may still do so."""
     if instance.has_run(head.run):
         return True
     of_plan = head.run.removeprefix(ROLLBACK_OF)
@@ -262,9 +262,9 @@ def is_shown_by_its_run(instance: dg.DagsterInstance, platform: Platform, head: 
 
 
 def _has_shown(instance: dg.DagsterInstance, run: dg.DagsterRun, head: PublicationRecord) -> bool:
-    """Return whether a run of a plan published; or of a rollback, whether it was made while the run proved.
+    """Return whether a run of a plan published; or, for a rollback, whether the run's proof made it.
 
-    That step fails then, after it has shown it.
+    That step fails after it has shown the rollback.
     """
     if not head.run.startswith(ROLLBACK_OF):
         steps = instance.get_run_step_stats(run.run_id, [PUBLISH])
@@ -275,7 +275,7 @@ def _has_shown(instance: dg.DagsterInstance, run: dg.DagsterRun, head: Publicati
 
 
 def current_days(platform: Platform, published: PublicationRecord) -> Iterator[tuple[int, Contract, list[DayRecord]]]:
-    """Yield for each table its number, and the days that a publication made and only a compaction replaced since."""
+    """Yield for each table its number, and the days of a publication that only a compaction replaced since."""
     made: defaultdict[str, dict[date, DayRecord]] = defaultdict(dict)
     for record in published.days:
         if record.day in platform.calendar:
@@ -296,7 +296,7 @@ def current_days(platform: Platform, published: PublicationRecord) -> Iterator[t
 def published_metadata(
     platform: Platform, contract: Contract, records: Iterable[DayRecord], head: PublicationRecord, more: Metadata
 ) -> dict[date, Metadata]:
-    """Return metadata of some days of a table: as after a run of its asset, without what only the run knew."""
+    """Return metadata of some days of a table, like a run of its asset, without what only the run knew."""
     by = more
     if (plan := plan_of(head.run)) is not None:
         by = {

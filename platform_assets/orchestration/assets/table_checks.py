@@ -41,7 +41,7 @@ _Look = Callable[[Contract], dg.AssetCheckResult]
 
 
 def build_freshness(catalogue: Catalogue) -> dg.AssetChecksDefinition:
-    """Build two checks per table that are about the whole table, not about a day."""
+    """Build two checks for each whole table: freshness and circuit."""
     specs = [
         dg.AssetCheckSpec(name, asset=asset_key(contract.name), description=about)
         for contract in catalogue
@@ -66,7 +66,7 @@ def build_freshness(catalogue: Catalogue) -> dg.AssetChecksDefinition:
 
 
 def freshness_events(instance: dg.DagsterInstance, platform: Platform) -> Iterator[dg.AssetCheckEvaluation]:
-    """Yield the results for every table as events, for jobs that know no assets."""
+    """Yield the results for every table as events, for jobs without assets."""
     looks = _looks(platform)
     for contract in platform.catalogue:
         for record in instance.fetch_materializations(asset_key(contract.name), limit=1).records:
@@ -84,7 +84,7 @@ def freshness_events(instance: dg.DagsterInstance, platform: Platform) -> Iterat
 
 
 def _looks(platform: Platform) -> Mapping[str, _Look]:
-    """Return what says how a table stands, for each of the two checks."""
+    """Return the functions that examine a table, for each of the two checks."""
     held = held_days(platform, platform.ledger.holds(), with_arrivals=False)
     states = circuits(platform)
     stops = stopped(platform, states=states)
@@ -98,7 +98,7 @@ def _looks(platform: Platform) -> Mapping[str, _Look]:
 
 
 def _circuit(contract: Contract, state: CircuitState, waits: str, now: datetime) -> dg.AssetCheckResult:
-    """Say where the circuit of a table stands: an error where it stops the table itself, a warning where it waits."""
+    """Return the state of a table's circuit: an error if it stops the table itself, a warning if the table waits."""
     sentence = state.sentence(contract.name) if state.why else f"The circuit of {contract.name} is closed."
     metadata: dict[str, dg.MetadataValue] = {"state": plain(state.state)}
     if state.changes:
@@ -122,7 +122,7 @@ def _circuit(contract: Contract, state: CircuitState, waits: str, now: datetime)
 
 
 def _history(contract: Contract, state: CircuitState, now: datetime) -> str:
-    """Chart on which of the last days the circuit was open, if only for a moment: 1, else 0."""
+    """Chart on which of the last days the circuit was open, even for a moment: 1, else 0."""
     today = now.date()
     days = [today - timedelta(days=back) for back in range(MOST_DAYS)]
 
@@ -177,7 +177,7 @@ _KEYS_SHOWN = 10
 
 
 def build_comparisons(catalogue: Catalogue) -> list[dg.AssetChecksDefinition]:
-    """Return checks for the comparisons that contracts declare, and with sources that are read; nothing without any."""
+    """Return checks for declared comparisons, and for drift of sources that are read; nothing without any."""
     declared = {_key(contract, one): (contract, one) for contract in catalogue for one in contract.comparisons}
     reading = [contract for contract in catalogue if isinstance(contract.source, Source)]
     if not (declared or reading):
@@ -217,7 +217,7 @@ def build_comparisons(catalogue: Catalogue) -> list[dg.AssetChecksDefinition]:
 
 
 def _drift(platform: Platform, contract: Contract) -> dg.AssetCheckResult:
-    """Compare a raw table with its source; drift is a warning, since the next refresh takes what was read again."""
+    """Compare a raw table with its source; drift is a warning, since the next refresh corrects it."""
     metadata: dict[str, dg.MetadataValue] = {}
     try:
         found = verify_source(platform, contract, None, _KEYS_SHOWN)
@@ -251,7 +251,7 @@ def _key(contract: Contract, declared: Comparison) -> dg.AssetCheckKey:
 def _compared(
     platform: Platform, spark: SparkResource, contract: Contract, declared: Comparison
 ) -> dg.AssetCheckResult:
-    """Compare; a comparison that cannot be made has failed, and keeps no other from being made."""
+    """Return the result of a comparison; an impossible one has failed, and does not stop others."""
     is_error = declared.severity == "block"
     metadata: dict[str, dg.MetadataValue]
     try:

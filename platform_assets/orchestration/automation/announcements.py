@@ -1,6 +1,6 @@
 """Announce days that are held or healed, circuits, failed runs and events of plans: each once, on every channel.
 
-Once a day the channel that leads away from this machine also hears where both chains stand.
+Once a day the channel that leads away from this machine also gets the heads of both chains.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class FailedRun:
     Args:
         run_id: Dagster's id.
         job: its name.
-        reason: what the failed steps said, or of a run without any, why it could not begin, or Dagster.
-        by_gates: whether every failed step said by itself which days it did not publish.
+        reason: messages of the failed steps; without any, why the run could not begin, or Dagster's message.
+        by_gates: whether every failed step said which days it did not publish.
         left: those days, each with its table.
-        is_tried_again: whether Dagster starts it once more.
+        is_tried_again: whether Dagster retries it.
     """
 
     run_id: str
@@ -109,18 +109,18 @@ def _failed(instance: dg.DagsterInstance, run: dg.DagsterRun) -> FailedRun:
 
 @dataclass(frozen=True)
 class Present:
-    """The state of the platform, as far as people may have to hear of it.
+    """State of the platform for announcements.
 
     Args:
-        holds: all that stand.
-        failed: runs.
-        good: days that failed runs left and that are what they should be by now.
-        details: of held days, those at least that are not announced.
+        holds: all holds.
+        failed: failed runs.
+        good: days left by failed runs that are good by now.
+        details: details of held days, at least of unannounced ones.
         known_runs: ids of the runs that Dagster can show.
         ui_url: of Dagster.
         heads: of both chains, with the moment, if they are announced; None if not, or if there is no chain yet.
         failing: ids of failed runs after which their job had no successful one.
-        recovered: jobs whose newest run that ended was successful, among those that failed before.
+        recovered: jobs that failed before and whose newest ended run was successful.
     """
 
     holds: Collection[Hold]
@@ -142,8 +142,8 @@ class Announcement:
         about: what this announces, so that it is announced once.
         title: one line.
         text: for a person, with the link.
-        payload: for a program; `text` is part of it, as chat systems want it: there the words of others are code.
-        over: what was announced and is no longer so: it may be announced again.
+        payload: for a program; `text` is part of it, as chat systems expect: foreign words in it are code.
+        over: announced things that ended: they may be announced again.
     """
 
     about: Announced
@@ -153,15 +153,15 @@ class Announcement:
     over: frozenset[AnnouncedDay] = frozenset()
 
     def message(self, now: datetime) -> Message:
-        """Return it for the outbox, due at once. The same may be news again later, so no two have one key."""
+        """Return it for the outbox, due at once. The same may be news again later, so keys are unique."""
         return Message(token_hex(16), ANNOUNCEMENTS, self.title, json.dumps(self.payload), created_at=now, due_at=now)
 
 
 def announcements(now: Present, announced: Announced) -> list[Announcement]:
-    """Return everything there is to announce that was not announced yet.
+    """Return all announcements that were not made yet.
 
-    The held days of one table and run are one message, those of one table that healed another. A run that failed by
-    its own verdict is announced by the days it left: not a second time, and not at all once they are good.
+    The held days of one table and run are one message, the healed ones of a table another. A run that failed by its own
+    verdict is announced by its unpublished days: not a second time, and not at all once they are good.
     """
     together: defaultdict[tuple[str, str], list[Hold]] = defaultdict(list)
     for hold in now.holds:
@@ -174,7 +174,7 @@ def announcements(now: Present, announced: Announced) -> list[Announcement]:
 
 
 def runs_announced_by_days(now: Present) -> frozenset[str]:
-    """Return failed runs that say nothing which their days do not: each of these is held, or good by now."""
+    """Return failed runs whose days say everything: each of these is held, or good by now."""
     held_by = {hold.run for hold in now.holds}
     days = {(hold.table, hold.day) for hold in now.holds} | set(now.good)
     return frozenset(
@@ -183,12 +183,12 @@ def runs_announced_by_days(now: Present) -> frozenset[str]:
 
 
 def open_circuit(hold: Hold) -> Hold:
-    """Return an open circuit as it is announced: once, on the date on which it opened."""
+    """Return an open circuit's announcement key: once, for the date on which it opened."""
     return replace(hold, day=hold.created_at.date(), refused=_CIRCUIT)
 
 
 def announced_day(hold: Hold) -> AnnouncedDay:
-    """Return a hold as it is announced."""
+    """Return a hold's announcement key."""
     return AnnouncedDay(hold.table, hold.day, hold.refused)
 
 
@@ -219,7 +219,7 @@ def announcement_of_holds(table: str, run: str, holds: Sequence[Hold], now: Pres
 
 
 def _lines(words: Sequence[tuple[date, str]]) -> list[str]:
-    """Return a line for each day; many whose lines differ only in figures share one, with the figures of the first."""
+    """Return a line for each day; lines that differ only in figures share one, with the figures of the first."""
     by_kind: defaultdict[str, dict[date, str]] = defaultdict(dict)
     for day, said in sorted(words):
         by_kind[without_figures(said)][day] = said
@@ -292,7 +292,7 @@ def announcement_of_run(run: FailedRun, ui_url: str) -> Announcement:
 
 
 def _of_heads(now: AnnouncedHeads | None, announced: AnnouncedHeads | None) -> Iterator[Announcement]:
-    """Announce where both chains stand, unless they stand there still, or that was announced within the last day."""
+    """Announce the heads of both chains, unless they are unchanged, or were announced within the last day."""
     if now is None or (announced and (announced.heads == now.heads or now.told_at - announced.told_at < _HEADS_EVERY)):
         return
     title = "The chains of releases and decisions go on."
@@ -308,7 +308,7 @@ def _several(days: Sequence[date]) -> str:
 def _with_link(
     title: str, lines: Sequence[str], commands: Sequence[str], link: str, written: Callable[[str], str]
 ) -> str:
-    """Return a text whose reasons are cut where it is too long, but no command."""
+    """Return a text whose reasons are cut if it is too long, but never a command."""
     said, rest = [title], [*(line if line == _NEW else written(line) for line in commands), link]
     room = _MOST_TEXT - len("\n".join((title, *rest)))
     for line in filter(str.strip, lines):
@@ -322,7 +322,7 @@ def _with_link(
 
 
 def _cut(line: str, room: int, written: Callable[[str], str]) -> str:
-    """Return as much of a line as there is room for once it is written."""
+    """Return as much of a line as fits once it is escaped."""
     if len(written(line)) < room:
         return line
     kept = line[: max(room, 0)]
@@ -336,7 +336,7 @@ def _page(table: str, run: str, known_runs: Collection[str]) -> str:
 
 
 def plan_messages(records: Iterable[BackfillRecord], now: datetime) -> Iterator[Message]:
-    """Return messages about what happened to plans, as far as their files ask for it; the outbox takes each once."""
+    """Return messages about events of plans that their files ask for; the outbox takes each once."""
     for record in records:
         for event in record.events:
             if event.kind in record.file.notify and now - event.at < NEWS:

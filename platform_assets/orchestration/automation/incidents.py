@@ -1,7 +1,7 @@
-"""The sensor of announcements, and incidents: what a chat or mailbox hears of once, and once more when it is over.
+"""The sensor of announcements, and incidents: announced on a route once, and once more when they are over.
 
-An incident is a kind of trouble of one table, or failures of one job: while it lasts, more of it is no news. The log
-and the webhook get every announcement instead.
+An incident is a kind of trouble of one table, or failures of one job: while it lasts, more of it is not announced. The
+log and the webhook get every announcement instead.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Incident = tuple[str, Kind]
 
 
 def standing(now: Present) -> dict[Incident, Callable[[], Announcement]]:
-    """Return every incident that lasts, each with what makes its announcement."""
+    """Return every lasting incident, each with the function that makes its announcement."""
     holds: defaultdict[Incident, list[Hold]] = defaultdict(list)
     for hold in now.holds:
         holds[hold.table, "circuit" if hold.gate == CIRCUIT else "held"].append(hold)
@@ -72,11 +72,11 @@ def standing(now: Present) -> dict[Incident, Callable[[], Announcement]]:
 def news(
     now: Present, announced: Announced, route: Route, owners: Mapping[str, frozenset[str]]
 ) -> Iterator[Announcement]:
-    """Yield what a route has not heard of yet: incidents that began, and those it knows that are over.
+    """Yield what a route was not sent yet: incidents that began, and announced ones that ended.
 
     Args:
-        announced: on the route.
-        owners: by table, and by job for the tables that its failed runs left.
+        announced: announced incidents of the route.
+        owners: owners by table, and by job for the tables that its failed runs left.
     """
     lasting = standing(now)
     known = {(row.table, row.refused.fingerprint): row for row in announced.held if isinstance(row.refused, Attempt)}
@@ -104,9 +104,9 @@ def _over(subject: str, kind: str, ui_url: str, row: AnnouncedDay) -> Announceme
 def route_messages(
     platform: Platform, now: Present, plans: Sequence[BackfillRecord], moment: datetime
 ) -> Iterator[str]:
-    """Write the news of each route into the outbox, and yield their titles. In quiet hours a route hears nothing.
+    """Write the news of each route into the outbox, and yield their titles. In quiet hours a route gets nothing.
 
-    What is over by the end of these hours is never announced.
+    An incident that ends within these hours is never announced.
     """
     owners = {contract.name: frozenset({contract.owner}) for contract in platform.catalogue}
     for run in now.failed:
@@ -137,7 +137,7 @@ def route_messages(
     "opened or closed, or a run failed.",
 )
 def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) -> dg.SkipReason:
-    """Announce held days with what may be to blame, healed ones, failed runs, each with reason and link; and heads.
+    """Announce held days with possible causes, healed ones, failed runs, each with reason and link; and heads.
 
     Announcements for the webhook go into the outbox, which delivers them; so do events that plans subscribe to.
     """
@@ -169,7 +169,7 @@ def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) ->
 
 
 def _present(instance: dg.DagsterInstance, platform: Platform, logged: Announced, sent: Announced) -> Present:
-    """Look at the platform. Skips what is announced on both channels already."""
+    """Read the state of the platform. Skips what is announced on both channels already."""
     holds = platform.ledger.holds()
     states = circuits(platform).items()
     opened = tuple(open_circuit(state.hold(table)) for table, state in states if state.state != "closed")
@@ -207,6 +207,6 @@ def newest_ended(instance: dg.DagsterInstance, known: Collection[str]) -> list[d
 
 
 def _heads(platform: Platform) -> AnnouncedHeads | None:
-    """Return where both chains stand; None where there is nothing in either."""
+    """Return the heads of both chains; None if both are empty."""
     heads = heads_of(platform.lake, platform.ledger)
     return None if heads == Heads() else AnnouncedHeads(str(heads), datetime.now(UTC))

@@ -1,6 +1,6 @@
-"""Request runs of `refresh` for what waits: the daily schedule and the sensor of late data.
+"""Request runs of `refresh` for waiting work: the daily schedule and the sensor of late data.
 
-They share words, key, and retry time, so that they never disagree about what to do.
+They share words, key, and retry time, so that they always agree.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ _UNFINISHED = [dg.DagsterRunStatus.QUEUED, dg.DagsterRunStatus.NOT_STARTED, *_WO
 
 
 def unfinished_refreshes(instance: dg.DagsterInstance) -> Sequence[dg.DagsterRun]:
-    """Return runs of `refresh` that are queued or at work."""
+    """Return queued or running runs of `refresh`."""
     return unfinished_runs(instance, refresh_job.name)
 
 
 def unfinished_runs(instance: dg.DagsterInstance, job: str) -> Sequence[dg.DagsterRun]:
-    """Return runs of a job that are queued or at work."""
+    """Return queued or running runs of a job."""
     return instance.get_runs(dg.RunsFilter(job_name=job, statuses=_UNFINISHED))
 
 
 def asset_runs_at_work(instance: dg.DagsterInstance) -> tuple[list[dg.DagsterRun], list[dg.DagsterRun]]:
-    """Return runs of assets at work: those that take files, since they have a raw table, and the others."""
+    """Return running runs of assets: those that ingest files, since they have a raw table, and the others."""
     runs = instance.get_runs(dg.RunsFilter(statuses=_WORKING))
     takers = [run for run in runs if "raw" in _layers(run)]
     return takers, [run for run in runs if _layers(run) and run not in takers]
@@ -75,10 +75,10 @@ def _layers(run: dg.DagsterRun) -> set[str]:
 
 
 def work_of(pending: Waiting, versions: Mapping[str, Version]) -> str:
-    """Hash exactly what a run would do: the files as they are, the days and what makes them, the code.
+    """Hash exactly what a run would do: the present files, the days with fingerprints, the code.
 
-    A correction delivered later is other work, and so are the same files after the code or a rule was mended. So is
-    every try of an open circuit: its policy alone says when the next one is due.
+    A correction delivered later is other work, and so are the same files after a changed code or rule. So is every try
+    of an open circuit: its policy alone says when the next one is due.
     """
     parts: list[str] = []
     for table, files in sorted(pending.files.items()):
@@ -97,13 +97,13 @@ def work_of(pending: Waiting, versions: Mapping[str, Version]) -> str:
 
 
 def earlier_tries(instance: dg.DagsterInstance, work: str) -> Sequence[dg.RunRecord]:
-    """Return runs that ended and left exactly this work undone, newest first."""
+    """Return ended runs that left exactly this work undone, newest first."""
     records = instance.get_run_records(dg.RunsFilter(tags={WORK_TAG: work}))
     return [record for record in records if record.dagster_run.is_finished]
 
 
 def pause_left_s(tries: Sequence[dg.RunRecord]) -> float:
-    """Return seconds until the next try: five minutes after the first that failed, then four times as long, up to 6 h.
+    """Return seconds until the next try: five minutes after the first failure, then four times as long, up to 6 h.
 
     A run that ended in the future, by a clock that was ahead, does not delay the next try.
     """
@@ -117,9 +117,9 @@ def pause_left_s(tries: Sequence[dg.RunRecord]) -> float:
 
 
 def request(pending: Waiting, work: str, tries: Sequence[dg.RunRecord]) -> dg.RunRequest:
-    """Request a run that does this work.
+    """Request a run for this work.
 
-    Dagster never starts a second run for a key, so it holds the state of every file and the number of the try.
+    Dagster never starts a second run for a key, so the key has the state of every file and the number of the try.
     """
     until = pending.until.isoformat() if pending.until else ""
     reasons = describe_reasons(pending.plan.steps)
@@ -136,7 +136,7 @@ def request(pending: Waiting, work: str, tries: Sequence[dg.RunRecord]) -> dg.Ru
 
 
 def describe(pending: Waiting) -> str:
-    """Describe what was found and what is left, for the page of a tick."""
+    """Describe found and remaining work, for the page of a tick."""
     parts = [describe_work(pending) or "nothing to do"]
     if pending.growing:
         names = _some(problem.path for problem in pending.growing)
@@ -148,7 +148,7 @@ def describe(pending: Waiting) -> str:
 
 
 def describe_work(pending: Waiting) -> str:
-    """Say what a run is for, empty if there is nothing: it is kept with all that it publishes."""
+    """Describe a run's purpose, empty if there is none: it is stored with all its publications."""
     parts: list[str] = []
     if pending.files:
         count = sum(map(len, pending.files.values()))
@@ -174,7 +174,7 @@ def describe_work(pending: Waiting) -> str:
 
 
 def describe_reasons(steps: Iterable[PlannedStep]) -> str:
-    """Return each reason with the number of days that have it; empty if there are no days."""
+    """Return each reason with its number of days; empty without days."""
     return ", ".join(f"{reason} {count:,}" for reason, count in reason_counts(steps).items())
 
 
@@ -222,7 +222,7 @@ def _some(texts: Iterable[str]) -> str:
     description="Takes newly landed files and recomputes exactly the days they touch, old ones included.",
 )
 def late_data(context: dg.SensorEvaluationContext, platform: PlatformResource) -> dg.RunRequest | dg.SkipReason:
-    """Request one run for everything that waits; days that a dead run left stale count too."""
+    """Request one run for all waiting work, including days that a dead run left stale."""
     if refreshes := unfinished_refreshes(context.instance):
         return dg.SkipReason(f"run {refreshes[0].run_id} of refresh is on its way; what landed since waits for its end")
     takers, others = asset_runs_at_work(context.instance)
@@ -250,7 +250,7 @@ def late_data(context: dg.SensorEvaluationContext, platform: PlatformResource) -
 
 
 def daily(context: dg.ScheduleEvaluationContext, platform: PlatformResource) -> dg.RunRequest | dg.SkipReason:
-    """Request all tables for the day that just ended, and every earlier day that was missed.
+    """Request all tables for the day that just ended, and every earlier missed day.
 
     It looks for missing days now, not at the tick's own date: missed ticks need no catching up.
     """
@@ -275,7 +275,7 @@ def daily(context: dg.ScheduleEvaluationContext, platform: PlatformResource) -> 
 def deep_restatement(
     context: dg.ScheduleEvaluationContext, platform: PlatformResource
 ) -> dg.RunRequest | dg.SkipReason:
-    """Request the late rows that contracts leave to it, a month's at a time: old days are recomputed once."""
+    """Request late rows that contracts leave to the deep restatement, a month's at once: days are computed once."""
     with platform.open() as opened:
         queue = late_queue(opened)
         selections = deep_restatements(opened, queue)

@@ -1,4 +1,4 @@
-"""Define what runs by the clock, and what looks after work done without Dagster and after messages that wait.
+"""Schedules, and sensors for work done without Dagster and for waiting messages.
 
 By the clock: the daily run, the deep restatement, maintenance, freshness and comparisons.
 """
@@ -53,7 +53,7 @@ _SHOWING_S = 30.0
 
 @dg.op(description="Show days as failed that are held without a run of Dagster: it starts no Spark session.")
 def show_held_days(context: dg.OpExecutionContext, platform: PlatformResource) -> None:
-    """Fail for every held day that Dagster does not show, and say of each what holds it."""
+    """Fail for every held day that Dagster does not show, each with its hold."""
     with platform.open() as opened:
         held = held_and_not_shown(context.instance, opened)
         by_table: defaultdict[str, dict[date, HeldDay]] = defaultdict(dict)
@@ -85,7 +85,7 @@ def held_days_job() -> None:
 
 
 def request_held_days(instance: dg.DagsterInstance, held: Sequence[HeldDay]) -> dg.RunRequest | None:
-    """Request a run that shows held days, unless one is on its way, or one did not help just now."""
+    """Request a run that shows held days, unless one is queued, or one just failed to help."""
     if not held or unfinished_runs(instance, held_days_job.name):
         return None
     named = [f"{day.hold.table} {day.hold.day} {day.hold.refused} {day.hold.created_at}" for day in held]
@@ -110,7 +110,7 @@ def request_held_days(instance: dg.DagsterInstance, held: Sequence[HeldDay]) -> 
 def show_published_elsewhere(
     context: dg.SensorEvaluationContext, platform: PlatformResource
 ) -> dg.RunRequest | dg.SkipReason:
-    """Report every published or healed day with its checks, each once; request a run for the held ones."""
+    """Report every published or healed day with its checks, each once; request a run for held ones."""
     instance, asked = context.instance, None
     with platform.open() as opened:
         shown = show_since_last(instance, opened, _SHOWING_S)
@@ -220,7 +220,7 @@ def _table(columns: tuple[str, ...], rows: dict[str, tuple[int, ...]]) -> dict[s
     description="Compaction, checkpoints, and deletion of unneeded files.",
 )
 def maintenance_job() -> None:
-    """Run one task after the other in one Spark session, which starts only if there is something to compact."""
+    """Run the tasks one after the other in one Spark session, which starts only for a compaction."""
     after = None
     for task in TASKS:
         after = _step(task)() if after is None else _step(task)(after)
@@ -237,12 +237,12 @@ def _look(platform: PlatformResource) -> None:
 
 @dg.job(name="keys", executor_def=dg.in_process_executor, description="Look for keys that lie on two days.")
 def keys_job() -> None:
-    """Look without Spark."""
+    """Search without Spark."""
     _look()
 
 
 class DeliveryError(PlatformError):
-    """A receiver did not take a message; it is tried again, or was given up."""
+    """A receiver did not accept a message; it is tried again, or was given up."""
 
 
 @dg.sensor(
@@ -255,7 +255,7 @@ def deliver_messages(context: dg.SensorEvaluationContext, platform: PlatformReso
     """Deliver every message that is due.
 
     Raises:
-        DeliveryError: a message was not taken; the tick is red, and the next one goes on.
+        DeliveryError: a message was not accepted; the tick is red, and the next one continues.
     """
     with platform.open() as opened:
         done = deliver(opened, _SENDING_S)
@@ -279,11 +279,11 @@ _RUNNING = dg.DefaultScheduleStatus.RUNNING
 def build_schedules(
     settings: Settings, freshness: dg.AssetChecksDefinition, comparisons: Sequence[dg.AssetChecksDefinition]
 ) -> list[dg.ScheduleDefinition]:
-    """Build the schedules, on from the first start.
+    """Build the schedules, which run from the first start.
 
     Args:
-        freshness: checked every hour, also of tables that no run touches.
-        comparisons: of both sides that contracts name; without any there is no schedule.
+        freshness: checked every hour, also for tables that no run touches.
+        comparisons: checks of declared comparisons; without any there is no schedule.
     """
     looking = dg.define_asset_job(
         "check_freshness",

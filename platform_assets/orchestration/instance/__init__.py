@@ -1,4 +1,4 @@
-"""What a Dagster instance is made of: storage, events past its public calls, run launcher, pools, locks of living runs.
+"""Parts of a Dagster instance: storage, events past its public calls, run launcher, pools, locks of living runs.
 
 This room has what `dagster.yaml` names, and what does not depend on tables.
 """

@@ -1,10 +1,10 @@
 """Read and write what Dagster's public calls do not reach: some of its events and states, and errors without a trace.
 
-Dagster 1.13 has no public names for a check result about a day's materialization, for taking back what a run was to
-check, for the days that a run of a job was to make, for marks on a run's page, and for which days have failed.
+Dagster 1.13 has no public names for a check result about a day's materialization, for removing a run's planned checks,
+for the planned days of a job's run, for marks on a run's page, and for failed days.
 
-Dagster prints the stack trace of any error of a step or tick, which does not help with a held day. It leaves the trace
-out only for errors that carry their own description, as errors from its other processes do.
+Dagster prints the stack trace of any error of a step or tick, which does not help with a held day. It omits the trace
+only for errors that carry their own description, such as errors from its other processes.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ StepContext = dg.OpExecutionContext | dg.AssetExecutionContext
 
 
 def report_anew(instance: dg.DagsterInstance, event: Event) -> None:
-    """Report a day or a check's result without a run; an older result without a run makes room for it.
+    """Report a day or a check's result without a run, replacing an older result without a run.
 
-    Dagster numbers results by check, run and day, and refuses a second one whose run is none. The older one stays
-    in the event log. It shows a result with its day only if that is about the day's newest materialization.
+    Dagster numbers results by check, run and day, and refuses a second one without a run. The older one stays in the
+    event log. It shows a result with its day only if that concerns the day's newest materialization.
     """
     if isinstance(event, dg.AssetCheckEvaluation):
         forget_results(instance, RUNLESS_RUN_ID, event.asset_check_key, [event.partition])
@@ -51,14 +51,14 @@ def report_anew(instance: dg.DagsterInstance, event: Event) -> None:
 
 
 def target_of(record: dg.EventLogRecord) -> Target:
-    """Return a materialization as what a check result is about."""
+    """Return a materialization as the target of a check result."""
     return Target(storage_id=record.storage_id, run_id=record.run_id, timestamp=record.timestamp)
 
 
 def newest_materializations(
     instance: dg.DagsterInstance, key: dg.AssetKey, days: Collection[date]
 ) -> dict[str, Target]:
-    """Return what check results of some days are about, by partition."""
+    """Return the targets of check results for some days, by partition."""
     ids = instance.event_log_storage.get_latest_storage_id_by_partition(
         key, dg.DagsterEventType.ASSET_MATERIALIZATION, {day.isoformat() for day in days}
     )
@@ -70,20 +70,20 @@ def newest_materializations(
 
 
 def is_for_all(error: Exception) -> bool:
-    """Return whether no event could be stored now: the database is locked, full, or not to be reached."""
+    """Return whether no event could be stored now: the database is locked, full, or unreachable."""
     return isinstance(error, OperationalError | InterfaceError | OSError)
 
 
 def forget_results(
     instance: dg.DagsterInstance, run_id: str, check: dg.AssetCheckKey, days: Collection[str | None]
 ) -> None:
-    """Take back what a run was to say of some days by a check; the events stay in its log.
+    """Remove a run's planned check of some days; the events stay in its log.
 
-    Dagster knows no result between passed and failed, and shows a day as failed that a failed run was to check and
-    did not look at.
+    Dagster has no result between passed and failed, and shows a day as failed if a failed run planned its check and did
+    not do it.
 
     Args:
-        days: partitions; None is what the run said of all its days together.
+        days: partitions; None is the run's result for all its days together.
     """
     storage = instance.event_log_storage
     if not days or not isinstance(storage, SqlEventLogStorage):
@@ -102,9 +102,9 @@ def forget_results(
 
 
 def plan_days(context: StepContext, days: Mapping[str, Collection[date]]) -> None:
-    """Record in a run that names no assets which days it was to make: if it fails, they are failed until they are made.
+    """Record the planned days of a run without assets: if it fails, they are failed until they are made.
 
-    To Dagster a day has failed while the run that planned it last has failed and nothing was materialized since; it
+    For Dagster a day has failed while the last run that planned it has failed and nothing was materialized since; it
     plans the days of a run of assets by itself.
     """
     step = context.get_step_execution_context().step.key
@@ -116,7 +116,7 @@ def plan_days(context: StepContext, days: Mapping[str, Collection[date]]) -> Non
 
 
 def mark_step(context: StepContext, message: str, *, start: str | None = None, end: str | None = None) -> None:
-    """Log what a step does; between the marks of one name its bar on the run's page has a mark."""
+    """Log a step's work; between the marks of one name its bar on the run's page has a mark."""
     step = context.get_step_execution_context().step.key
     data = EngineEventData(marker_start=start, marker_end=end)
     context.instance.report_engine_event(message, context.run, data, step_key=step)
@@ -125,7 +125,7 @@ def mark_step(context: StepContext, message: str, *, start: str | None = None, e
 def failed_days(
     instance: dg.DagsterInstance, key: dg.AssetKey, partitions: dg.PartitionsDefinition
 ) -> tuple[set[str], set[str]]:
-    """Return the days that Dagster shows as failed, and those that it shows as being worked at."""
+    """Return the days that Dagster shows as failed, and those that it shows as in progress."""
     # What the pages of Dagster ask, too; it remembers what was, and looks only at what came since.
     now = get_and_update_asset_status_cache_value(instance, key, partitions)
     if now is None:
@@ -136,7 +136,7 @@ def failed_days(
 
 
 class ExpectedError(DagsterUserCodeProcessError):
-    """An expected error of the platform, which says itself what happened and what to do."""
+    """An expected error of the platform, whose message says what happened and what to do."""
 
     def __init__(self, error: PlatformError) -> None:
         shown = SerializableErrorInfo(str(error), [], type(error).__name__)
@@ -144,7 +144,7 @@ class ExpectedError(DagsterUserCodeProcessError):
 
 
 class RefusedError(DagsterUserCodeProcessError, dg.Failure):
-    """A step did its work, and the gates refused some of it: trying again would give the same."""
+    """A step did its work, and the gates refused some of it: trying again would give the same result."""
 
     def __init__(self, description: str, metadata: Mapping[str, dg.MetadataValue] | None = None) -> None:
         shown = SerializableErrorInfo(description, [], "Refused")
@@ -155,11 +155,11 @@ class RefusedError(DagsterUserCodeProcessError, dg.Failure):
 
 @contextmanager
 def errors_without_trace(*, of_own_code: bool = False) -> Iterator[None]:
-    """Raise an expected error within as what it says.
+    """Raise an expected error of this block with its message only.
 
     Args:
-        of_own_code: whether an error that a person's own code caused loses its trace, too. That is what they look for,
-            unless the error names file and line, as where contracts are loaded.
+        of_own_code: whether an error caused by a person's own code loses its trace, too. The trace helps them unless
+            the error names file and line, as when contracts are loaded.
 
     Raises:
         ExpectedError: in place of a `PlatformError`.

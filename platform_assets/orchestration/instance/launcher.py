@@ -1,12 +1,12 @@
-"""Launch runs as Dagster does, with a lock that each run's process holds, so that its death is seen.
+"""Launch runs as Dagster does, with a lock in each run's process, so that its death is noticed.
 
-Dagster's run monitoring asks a launcher after the worker of every started run, and marks the run as failed if it is
-gone; the default launcher has no answer, so a run that was killed would stay started for ever and keep its place in
-the queue. The answer here is the run's lock. It is given by the daemon, so it does not depend on a code location that
-loads, as a sensor would. Dagster has no public names for the answer, nor for the tag of the machine that runs it.
+Dagster's run monitoring asks a launcher about the worker of every started run, and marks the run as failed if it is
+gone; the default launcher cannot answer, so a killed run would stay started for ever and keep its place in the queue.
+The answer here is the run's lock. The daemon gives it, so it does not depend on a code location that loads, as a sensor
+would. Dagster has no public names for the answer, nor for the tag of the run's machine.
 
-The operating system holds the lock: it goes with the process, however that ends, and after a restart of the machine a
-file that was left behind is simply not locked.
+The operating system holds the lock: it ends with the process, however that ends, and after a restart of the machine a
+remaining file is simply not locked.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ _held: dict[str, FileLock] = {}
 
 
 class WatchedRunLauncher(dg.DefaultRunLauncher):
-    """Launches runs as the default launcher does, and knows which of them died."""
+    """Launch runs like the default launcher, and notice which of them died."""
 
     @property
     def supports_check_run_worker_health(self) -> bool:
-        """Ask Dagster's run monitoring to look after started runs."""
+        """Tell Dagster's run monitoring to watch started runs."""
         return True
 
     def check_run_worker_health(self, run: dg.DagsterRun) -> CheckRunHealthResult:
-        """Return whether the process of a started run lives, by its lock."""
+        """Return whether the process of a started run is alive, by its lock."""
         # Dagster creates the launcher by its name, in processes without definitions, so settings cannot be passed in.
         process = run_process(lock_folder(load_settings()), run.run_id)
         if process == "dead" or (process == "unknown" and self._should_have_locked(run)):
@@ -71,7 +71,7 @@ class WatchedRunLauncher(dg.DefaultRunLauncher):
 
 
 def lock_folder(settings: Settings) -> Path:
-    """Return where an installation keeps the locks of its runs."""
+    """Return the folder of the run locks of an installation."""
     return settings.state / "runs"
 
 
@@ -95,7 +95,7 @@ def take(folder: Path, run_id: str) -> None:
 
 
 def run_process(folder: Path, run_id: str) -> RunProcess:
-    """Return whether the process that executes a run lives: `unknown` if the run never took its lock here."""
+    """Return whether the process of a run is alive: `unknown` if the run never took its lock here."""
     file = _file(folder, run_id)
     if not file.exists():
         return "unknown"
@@ -143,7 +143,7 @@ _PLACES = {TABLES_POOL: 1, REFRESH_POOL: 1}
 def create_pools(instance: dg.DagsterInstance) -> None:
     """Create missing pools. Limits set by a person stay.
 
-    Dagster would create a pool with the first run that wants it, and let that pass begin all the runs it finds.
+    Dagster would create a pool with the first run that needs it, and let that pass begin all the runs it finds.
     """
     storage = instance.event_log_storage
     there = {pool.name for pool in storage.get_pool_limits()}

@@ -1,4 +1,4 @@
-"""Store Dagster's runs and events in its own SQLite files, several times as fast, and capture what steps write.
+"""Store Dagster's runs and events in its own SQLite files, several times as fast, and capture output of steps.
 
 Named in `dagster.yaml`; an installation can go back to Dagster's own classes at any time. These extend them, and
 Dagster has no public names for the base classes.
@@ -33,7 +33,7 @@ _WAIT_S = 30
 
 
 class LocalStorage(DagsterSqliteStorage):
-    """Dagster's own SQLite storage, same files and same tables, with the event log below."""
+    """Dagster's own SQLite storage, with the same files and tables, and the event log below."""
 
     def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
         super().__init__(base_dir, inst_data)
@@ -54,12 +54,12 @@ class LocalStorage(DagsterSqliteStorage):
 
 
 class LocalEventLog(SqliteEventLogStorage):
-    """Keeps an engine for each file, and does not wait for the disk at every commit.
+    """Keep an engine for each file, and do not wait for the disk at every commit.
 
-    Dagster's opens and closes a connection for every statement, compiles its SQL anew, and waits twice for the disk;
-    a year of seven tables has more than ten thousand events. With `synchronous=NORMAL` nothing stored is lost when a
-    process dies; the newest events can be when the machine does. That is right for a log of events: the truth is in
-    the lake.
+    Dagster's opens and closes a connection for every statement, compiles its SQL again, and waits twice for the disk; a
+    year of seven tables has more than ten thousand events. With `synchronous=NORMAL` nothing stored is lost when a
+    process dies; the newest events can be lost when the machine does. That is acceptable for a log of events: the truth
+    is in the lake.
     """
 
     def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
@@ -74,9 +74,10 @@ class LocalEventLog(SqliteEventLogStorage):
             yield connection
 
     def _engine(self, shard: str) -> Engine:
-        """Return the engine of one file, and close the least recently used ones.
+        """Return the engine of a file, and close the least recently used ones.
 
-        Of a file that another process removed, as `dagster run wipe` does, it would lose events without an error.
+        Without the check, events would be lost silently after another process removed the file, as `dagster run wipe`
+        does.
         """
         engine = self._engines.pop((shard, self._inode(shard)), None)
         if engine is None:
@@ -96,28 +97,28 @@ class LocalEventLog(SqliteEventLogStorage):
             return 0
 
     def has_table(self, table_name: str) -> bool:
-        """Return whether a table is there; Dagster asks at every event, and tables stay."""
+        """Return whether a table exists; Dagster asks at every event, and tables stay."""
         if table_name not in self._tables and super().has_table(table_name):
             self._tables.add(table_name)
         return table_name in self._tables
 
     def watch(self, run_id: str, cursor: str | None, callback: EventHandlerFn) -> None:
-        """Pass on new events by asking for them: a file that stays open changes on disk only now and then."""
+        """Poll for new events: a file that stays open changes on disk only now and then."""
         self._watcher = self._watcher or SqlPollingEventWatcher(self)
         self._watcher.watch_run(run_id, cursor, callback)
 
     def end_watch(self, run_id: str, handler: EventHandlerFn) -> None:
-        """Pass on no more."""
+        """Stop passing events on."""
         if self._watcher is not None:
             self._watcher.unwatch_run(run_id, handler)
 
     def wipe(self) -> None:
-        """Remove everything, files that are open included."""
+        """Remove everything, including open files."""
         self._close()
         super().wipe()
 
     def dispose(self) -> None:
-        """Pass on no more events, and close the files."""
+        """Stop passing events on, and close the files."""
         if self._watcher is not None:
             self._watcher.close()
             self._watcher = None
@@ -133,7 +134,7 @@ class LocalEventLog(SqliteEventLogStorage):
 
 
 class UninterruptedComputeLogManager(LocalComputeLogManager):
-    """Captures as Dagster's own does, with helper processes that leave a Ctrl-C to the run.
+    """Capture output as Dagster does, with helper processes that leave Ctrl-C to the run.
 
     Dagster's are in the terminal's process group, so that one of them would end with a trace.
     """
@@ -147,7 +148,7 @@ class UninterruptedComputeLogManager(LocalComputeLogManager):
 
     @contextmanager
     def capture_logs(self, log_key: Sequence[str]) -> Generator[CapturedLogContext, None, None]:
-        """Capture output within. A Ctrl-C while the helper processes start is raised afterwards."""
+        """Capture output in this block. A Ctrl-C while the helper processes start is raised afterwards."""
         with ExitStack() as stack:
             before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:
