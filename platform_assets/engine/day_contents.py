@@ -14,7 +14,7 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import Release
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.quality.findings import FELL_FROM, LAG
-from platform_assets.quality.settled import is_drift
+from platform_assets.quality.gates import is_drift
 from platform_assets.records.code_version import Version
 from platform_assets.records.differences import Digest
 from platform_assets.records.history import DayRecord

@@ -29,6 +29,7 @@ from sqlalchemy import (
     TypeDecorator,
     UniqueConstraint,
 )
+from sqlalchemy.types import TypeEngine
 
 from platform_assets.records.history import kept_text
 
@@ -75,16 +76,20 @@ class FreeText(TypeDecorator[str]):
 
 metadata = MetaData()
 
+
+def _given(type_: TypeEngine[Any] | type[TypeEngine[Any]], *names: str) -> list[Column[Any]]:
+    """Return columns of one type that every row has a value for."""
+    return [Column(name, type_, nullable=False) for name in names]
+
+
 publications = Table(
     "ledger_publications",
     metadata,
     Column("publication", Text, primary_key=True),
     Column("release", BigInteger, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("run", Text, nullable=False),
-    Column("who", FreeText, nullable=False),
-    Column("why", FreeText, nullable=False),
+    *_given(Text, "kind", "run"),
+    *_given(FreeText, "who", "why"),
     Column("git_commit", Text),
     Column("as_user", FreeText, nullable=False, server_default=""),
     Column("on_host", FreeText, nullable=False, server_default=""),
@@ -92,21 +97,20 @@ publications = Table(
     UniqueConstraint("release", name="uq_ledger_publications_release"),
 )
 
+
+def _of_a_publication() -> list[Column[Any]]:
+    """Return the first columns of what goes with its publication: that, and a table."""
+    publication = ForeignKey("ledger_publications.publication", ondelete="CASCADE")
+    return [Column("publication", publication, primary_key=True), Column("table", Text, primary_key=True)]
+
+
 days = Table(
     "ledger_days",
     metadata,
-    Column(
-        "publication",
-        ForeignKey("ledger_publications.publication", ondelete="CASCADE"),
-        primary_key=True,
-    ),
-    Column("table", Text, primary_key=True),
+    *_of_a_publication(),
     Column("day", Date, primary_key=True),
-    Column("digest", Text, nullable=False),
-    Column("fingerprint", Text, nullable=False),
-    Column("rows", BigInteger, nullable=False),
-    Column("bytes", BigInteger, nullable=False),
-    Column("files", BigInteger, nullable=False),
+    *_given(Text, "digest", "fingerprint"),
+    *_given(BigInteger, "rows", "bytes", "files"),
     Column("figures", JSON, nullable=False),
     # SQL null without warnings, so that the few days with warnings are found quickly.
     Column("warnings", JSON(none_as_null=True)),
@@ -123,24 +127,15 @@ days = Table(
 arrivals = Table(
     "ledger_arrivals",
     metadata,
-    Column(
-        "publication",
-        ForeignKey("ledger_publications.publication", ondelete="CASCADE"),
-        primary_key=True,
-    ),
-    Column("table", Text, primary_key=True),
+    *_of_a_publication(),
     Column("path", Text, primary_key=True),
     Column("arrival_date", Date, nullable=False),
     Column("size", BigInteger, nullable=False),
     Column("sha256", Text, nullable=False),
-    Column("modified_ns", BigInteger, nullable=False),
-    Column("landed", BigInteger, nullable=False),
-    Column("taken", BigInteger, nullable=False),
-    Column("refused", BigInteger, nullable=False),
+    *_given(BigInteger, "modified_ns", "landed", "taken", "refused"),
     Column("reason", FreeText),
     Column("notes", JSON, nullable=False),
-    Column("late", BigInteger, nullable=False),
-    Column("erased", BigInteger, nullable=False),
+    *_given(BigInteger, "late", "erased"),
     Column("kind", Text, nullable=False),
     Column("origin", Text),
     Index("ix_ledger_arrivals_table_path", "table", "path"),
@@ -163,8 +158,7 @@ looks = Table(
     metadata,
     Column("look_for", Text, primary_key=True),
     Column("release", BigInteger, nullable=False),
-    Column("publication", Text, nullable=False),
-    Column("found", Text, nullable=False),
+    *_given(Text, "publication", "found"),
     # A name for this version of it: it is replaced only by who has read that, or has begun it.
     Column("checksum", Text, nullable=False),
 )
@@ -213,15 +207,12 @@ verdicts = Table(
     Column("at", UtcDateTime, nullable=False),
     Column("run", Text, nullable=False),
     Column("day", Date),
-    Column("fingerprint", Text, nullable=False),
-    Column("code_version", Text, nullable=False),
-    Column("configuration", Text, nullable=False),
+    *_given(Text, "fingerprint", "code_version", "configuration"),
     # SQL null without failures, so that the few verdicts with failures are found quickly.
     Column("failed", JSON(none_as_null=True)),
     Column("warned", JSON(none_as_null=True)),
     Column("publication", Text, nullable=False),
-    Column("is_try", Boolean, nullable=False),
-    Column("is_pending", Boolean, nullable=False),
+    *_given(Boolean, "is_try", "is_pending"),
     Column("tries", Integer, nullable=False, server_default="0"),
     Column("lives_by", Text, nullable=False, server_default=""),
     Index("ix_ledger_verdicts_table_number", "table", "number"),
@@ -233,9 +224,7 @@ decisions = Table(
     # Given by hand, by one writer at a time: without a gap.
     Column("number", Integer, primary_key=True, autoincrement=False),
     # As it was hashed, so that no database writes it otherwise.
-    Column("content", Text, nullable=False),
-    Column("before", Text, nullable=False),
-    Column("chain", Text, nullable=False),
+    *_given(Text, "content", "before", "chain"),
 )
 
 told_held = Table(
@@ -270,8 +259,7 @@ outbox = Table(
     Column("title", FreeText, nullable=False),
     # As it is sent, so that every try says the same.
     Column("body", Text, nullable=False),
-    Column("created_at", UtcDateTime, nullable=False),
-    Column("due_at", UtcDateTime, nullable=False),
+    *_given(UtcDateTime, "created_at", "due_at"),
     # Not a foreign key: what was delivered stays known while the index is made anew.
     Column("publication", Text, nullable=False),
     Column("release", BigInteger),
@@ -286,8 +274,7 @@ catch_ups = Table(
     "ledger_catch_ups",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=True),
-    Column("first_release", BigInteger, nullable=False),
-    Column("last_release", BigInteger, nullable=False),
+    *_given(BigInteger, "first_release", "last_release"),
     Column("text", FreeText, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
 )

@@ -14,8 +14,8 @@ from platform_assets.engine.pending import each_once, landing_problem, list_arri
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import look_at_all
-from platform_assets.operations.acknowledge import Acknowledged, Finding
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
+from platform_assets.operations.quarantine import Acknowledged, Finding
 from platform_assets.planning.arrivals import delays, loaded_days
 from platform_assets.planning.day_states import Blocked, Held, Stale, missing_days
 from platform_assets.planning.rows_aside import LateCounts

@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from platform_assets.engine.platform import Author
-from platform_assets.operations.acknowledge import Acknowledged, Finding, acknowledge, in_force, name_and_mark
 from platform_assets.operations.opening import open_platform
+from platform_assets.operations.quarantine import Acknowledged, Finding, acknowledge, in_force, name_and_mark
 from platform_assets.operations.status import look
 from platform_assets.records.decisions import Acknowledgement
 from platform_assets.records.history import DayRecord

@@ -18,7 +18,7 @@ from platform_assets.engine.platform import code_versions
 from platform_assets.engine.step.analysis import analysis_mistakes
 from platform_assets.engine.user_code import column_sources, function_mistakes
 from platform_assets.operations import outbox
-from platform_assets.operations.engines import why_refused
+from platform_assets.operations.verify import why_refused
 from platform_assets.records.differences import Digest
 from platform_assets.records.manifest import DayContent
 from platform_assets.spark.windows import Windowed, relations

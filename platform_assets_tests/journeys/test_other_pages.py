@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Error, Page, expect
 
+from platform_assets_tests.support.http import Quiet, serving
 from platform_assets_tests.support.orchestration.readings import SENSORS
 from platform_assets_tests.support.orchestration.up import NEEDS_CHROMIUM, starting, up, wait_for
 
@@ -67,30 +66,19 @@ const socket = new Promise(done => {
 </script>"""
 
 
-class OtherPage(BaseHTTPRequestHandler):
+class OtherPage(Quiet):
     """Serves the attack."""
 
-    def do_GET(self) -> None:
+    def respond(self) -> None:
         content = ATTACK.encode() if self.path.startswith("/?") else b""
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Not to the terminal."""
+        self.answer(200, content, Content_Type="text/html; charset=utf-8")
 
 
 @pytest.fixture
 def port() -> Iterator[int]:
     """Where the other page is."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), OtherPage) as server:
-        serving = threading.Thread(target=server.serve_forever)
-        serving.start()
-        yield server.server_port
-        server.shutdown()
-        serving.join()
+    with serving(OtherPage) as number:
+        yield number
 
 
 @contextmanager

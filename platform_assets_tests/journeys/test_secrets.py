@@ -9,10 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import Any
 
 import dagster as dg
 import pytest
@@ -20,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from platform_assets.orchestration.build import build_definitions
 from platform_assets.settings import load_settings
+from platform_assets_tests.support.http import Quiet, serving
 from platform_assets_tests.support.installation import JARS, OWN_PROCESS
 from platform_assets_tests.support.orchestration.daemon import enter_world, running_daemon
 from platform_assets_tests.support.orchestration.readings import DAYS, land
@@ -34,21 +32,12 @@ PASSWORD, OPTION, S3, PATH, QUERY, TOKEN = PLANTED = tuple(f"planted-{n}-s3cr3t"
 def refusing() -> Iterator[str]:
     """The address of a webhook that takes nothing: busy, and asked again."""
 
-    class Busy(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.send_response(503)
-            self.end_headers()
+    class Busy(Quiet):
+        def respond(self) -> None:
+            self.answer(503)
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Busy)
-    thread = Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/{PATH}?token={QUERY}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(Busy) as port:
+        yield f"http://127.0.0.1:{port}/{PATH}?token={QUERY}"
 
 
 def found_in(folder: Path) -> list[str]:

@@ -9,9 +9,7 @@ import base64
 import traceback
 from collections.abc import Iterator
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from uuid import uuid4
 
 import pytest
@@ -21,6 +19,7 @@ from platform_assets.lakehouse.layout import Lake, located
 from platform_assets.lakehouse.storage import object_store
 from platform_assets.settings import load_settings
 from platform_assets.sources.listing import landing_area
+from platform_assets_tests.support.http import Quiet, serving
 from platform_assets_tests.support.object_store import Azurite
 
 pytestmark = pytest.mark.proof
@@ -102,20 +101,11 @@ def test_what_a_signature_does_not_allow_is_told_without_it(
 def without_conditions(azurite: Azurite) -> Iterator[int]:
     """The port of a store like Azure's that has no conditional writes: Azurite, which never hears of a condition."""
 
-    class Unconditional(BaseHTTPRequestHandler):
+    class Unconditional(Quiet):
         protocol_version = "HTTP/1.1"
 
-        def do_GET(self) -> None:
-            self._answer()
-
-        def do_PUT(self) -> None:
-            self._answer()
-
-        def do_POST(self) -> None:
-            self._answer()
-
-        def _answer(self) -> None:
-            content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        def respond(self) -> None:
+            content = self.content()
             asked = {name: value for name, value in self.headers.items() if name.lower() != "if-none-match"}
             there = HTTPConnection("127.0.0.1", azurite.port, timeout=30)
             there.request(self.command, self.path, content, asked)
@@ -130,16 +120,8 @@ def without_conditions(azurite: Azurite) -> Iterator[int]:
             self.wfile.write(body)
             there.close()
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Unconditional)
-    thread = Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    yield server.server_port
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(Unconditional) as port:
+        yield port
 
 
 def test_a_store_without_conditional_writes_is_refused(

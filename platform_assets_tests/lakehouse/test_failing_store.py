@@ -10,9 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
@@ -28,6 +26,7 @@ from platform_assets.lakehouse.releases import current_release, published
 from platform_assets.lakehouse.storage import object_store
 from platform_assets.lakehouse.storage.answers import failure
 from platform_assets.lakehouse.storage.parquet import damage, opened, row_batches
+from platform_assets_tests.support.http import Quiet, serving
 from platform_assets_tests.support.object_store import ObjectStore
 from platform_assets_tests.support.shelf import SALES, STORES, day, everything, staged_manifest
 
@@ -76,11 +75,11 @@ def running_proxy(store_url: str) -> Iterator[Faults]:
     """Stand between programs and a store for as long as the block runs."""
     store = urlsplit(store_url)
 
-    class Between(BaseHTTPRequestHandler):
+    class Between(Quiet):
         protocol_version = "HTTP/1.1"
         wbufsize = -1  # an answer is one packet, or it would be waited for the other side's say
 
-        def _go(self) -> None:
+        def respond(self) -> None:
             content = self._content()
             path = unquote(self.path)
             here.asked.append((self.command, path))
@@ -129,19 +128,8 @@ def running_proxy(store_url: str) -> Iterator[Faults]:
                 self.wfile.write(said)
             self.wfile.flush()
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Nothing: `asked` has it."""
-
-    for method in ("GET", "HEAD", "PUT", "POST", "DELETE"):
-        setattr(Between, f"do_{method}", Between._go)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Between)
-    here = Faults(f"http://127.0.0.1:{server.server_port}")
-    Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield here
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serving(Between) as port:
+        yield (here := Faults(f"http://127.0.0.1:{port}"))
 
 
 @pytest.fixture

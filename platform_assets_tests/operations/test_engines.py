@@ -29,8 +29,7 @@ from platform_assets.engine.late.approvals import withdraw
 from platform_assets.engine.platform import Author
 from platform_assets.lakehouse.releases import made_by
 from platform_assets.lakehouse.staging_folders import private_folder
-from platform_assets.operations.engines import EngineVerified, compare_engines, verify_engine
-from platform_assets.operations.verify import verify
+from platform_assets.operations.verify import EngineVerified, compare_engines, verify, verify_engine
 from platform_assets.planning.selection import Draw, Selection
 from platform_assets.records.differences import DayChange
 from platform_assets.settings import Settings

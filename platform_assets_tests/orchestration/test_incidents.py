@@ -8,9 +8,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import dagster as dg
@@ -27,6 +25,7 @@ from platform_assets.records.history import CIRCUIT, Hold
 from platform_assets.records.outbox import Announced, AnnouncedDay, Message
 from platform_assets.routes import Route
 from platform_assets.settings import load_settings
+from platform_assets_tests.support.http import Quiet, serving
 from platform_assets_tests.support.installation import JARS
 from platform_assets_tests.support.orchestration.readings import GOLD, SENSORS, SILVER
 
@@ -152,22 +151,13 @@ def service() -> Iterator[tuple[str, list[dict[str, Any]], list[int]]]:
     came: list[dict[str, Any]] = []
     answers = [200]
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            came.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(answers[0])
-            self.end_headers()
+    class Handler(Quiet):
+        def respond(self) -> None:
+            came.append(json.loads(self.content()))
+            self.answer(answers[0])
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    yield f"json://zoe:hunter22@127.0.0.1:{server.server_port}/t0ken-t0ken", came, answers
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(Handler) as port:
+        yield f"json://zoe:hunter22@127.0.0.1:{port}/t0ken-t0ken", came, answers
 
 
 def test_a_route_hears_by_the_outbox_and_never_of_what_is_over_by_morning(

@@ -11,7 +11,7 @@ import pytest
 from platform_assets.contracts import Contract, Settled
 from platform_assets.domains.retail.contracts import DAILY_SALES
 from platform_assets.quality.findings import Masking
-from platform_assets.quality.settled import (
+from platform_assets.quality.gates import (
     MOST,
     Drift,
     as_figures,

@@ -5,9 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Iterator
 from datetime import date
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
@@ -22,6 +20,7 @@ from platform_assets.lakehouse.storage import object_store
 from platform_assets.settings import load_settings
 from platform_assets.sources.landing import Hashes, Known, LandedFile, Listing, at_hand, changed_since, hashed
 from platform_assets.sources.listing import BucketArea, landing_area, list_landing
+from platform_assets_tests.support.http import Quiet, serving
 from platform_assets_tests.support.object_store import BUCKET, Azurite, ObjectStore
 
 DAY = "2017-01-02"
@@ -273,33 +272,23 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """What is in the bucket."""
     names = [*GOOD]
 
-    class Lists(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+    class Lists(Quiet):
+        def respond(self) -> None:
             asked = parse_qs(urlsplit(self.path).query)
-            answer = listing(names, asked.get("prefix", [""])[0], asked.get("delimiter", [""])[0]).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
+            self.answer(200, listing(names, asked.get("prefix", [""])[0], asked.get("delimiter", [""])[0]).encode())
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Lists)
-    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    for name, value in {
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.server_port}",
-        "AWS_ALLOW_HTTP": "true",
-        "AWS_ACCESS_KEY_ID": "a-key",
-        "AWS_SECRET_ACCESS_KEY": "a-secret",
-        "AWS_REGION": "us-east-1",
-    }.items():
-        monkeypatch.setenv(name, value)
-    object_store._client_of.cache_clear()
-    yield names
-    object_store._client_of.cache_clear()
-    server.shutdown()
-    server.server_close()
+    with serving(Lists) as port:
+        for name, value in {
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+            "AWS_ALLOW_HTTP": "true",
+            "AWS_ACCESS_KEY_ID": "a-key",
+            "AWS_SECRET_ACCESS_KEY": "a-secret",
+            "AWS_REGION": "us-east-1",
+        }.items():
+            monkeypatch.setenv(name, value)
+        object_store._client_of.cache_clear()
+        yield names
+        object_store._client_of.cache_clear()
 
 
 def look() -> Listing:

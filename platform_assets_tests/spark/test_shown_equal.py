@@ -25,7 +25,7 @@ from pyspark.sql import functions as F
 from platform_assets.contracts.checks import EXACT
 from platform_assets.domains.retail.sample import Simulation
 from platform_assets.domains.retail.sample.landing import land
-from platform_assets.operations.engines import why_refused
+from platform_assets.operations.verify import why_refused
 from platform_assets.settings import Settings
 from platform_assets.spark.compare.row_diff import within_sql
 from platform_assets.spark.sail import shown_equal

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -20,6 +18,7 @@ import pytest
 from platform_assets.settings import load_settings
 from platform_assets.spark.session.jars import Jar, JarsError, bring
 from platform_assets.spark.session.java import JavaError, find_java
+from platform_assets_tests.support.http import Quiet, serving
 from platform_assets_tests.support.installation import JARS
 from platform_assets_tests.support.processes import free_port, wait
 
@@ -254,28 +253,15 @@ def registry() -> Iterator[SchemaRegistry]:
     """A registry of its own, with a name and a password."""
     kept = SchemaRegistry()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet):
         protocol_version = "HTTP/1.1"
 
-        def do_GET(self) -> None:
+        def respond(self) -> None:
             is_known = self.headers.get("Authorization") == "Basic bWU6czNjcmV0"  # me:s3cret
             found = kept.answer(self.path) if is_known else None
             content = json.dumps(found or {"error_code": 40403, "message": "Schema not found"}).encode()
-            self.send_response(200 if found else 404 if is_known else 401)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+            self.answer(200 if found else 404 if is_known else 401, content)
 
-        def log_message(self, format: str, *args: Any) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    kept.url = f"http://me:s3cret@127.0.0.1:{server.server_port}"
-    try:
+    with serving(Handler) as port:
+        kept.url = f"http://me:s3cret@127.0.0.1:{port}"
         yield kept
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from email.message import Message
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from platform_assets_tests.support.http import Quiet, serving
 
 SECRET = "t0ken"
 """Part of every address, so that tests can look for it where it must not be."""
@@ -34,9 +34,9 @@ class Hook:
         self.came: list[tuple[Message, bytes]] = []
         hook = self
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
+        class Handler(Quiet):
+            def respond(self) -> None:
+                body = self.content()
                 text = body.decode()
                 hook.came.append((self.headers, body))
                 time.sleep(hook.waits_s)
@@ -49,12 +49,8 @@ class Hook:
                 self.send_response(hook.status if refused else 204)
                 self.end_headers()
 
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.handle_error = lambda *_: None  # type: ignore[method-assign] # whoever asked has left
-        self.url = f"http://127.0.0.1:{self.server.server_port}/{SECRET}"
+        self.handler = Handler
+        self.url = ""
 
     @property
     def texts(self) -> list[str]:
@@ -71,11 +67,6 @@ class Hook:
 def listening() -> Iterator[Hook]:
     """A receiver that answers within."""
     hook = Hook()
-    thread = threading.Thread(target=hook.server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
+    with serving(hook.handler) as port:
+        hook.url = f"http://127.0.0.1:{port}/{SECRET}"
         yield hook
-    finally:
-        hook.server.shutdown()
-        thread.join()
-        hook.server.server_close()

@@ -13,10 +13,10 @@ from platform_assets.cli.console import UsageError, opened_platform, parse_days,
 from platform_assets.cli.options import DaysOrDay, only_one
 from platform_assets.engine.circuits import circuits, stopped
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.operations.acknowledge import Finding, acknowledge
 from platform_assets.operations.breaker import close as close_circuit
 from platform_assets.operations.breaker import freeze
 from platform_assets.operations.breaker import override as let_pass
+from platform_assets.operations.quarantine import Finding, acknowledge
 from platform_assets.operations.status import look
 from platform_assets.planning.circuit import OVERRIDE_ENDED, CircuitState, TableVerdict
 from platform_assets.report import Note, Part, Report, Table, picked

@@ -40,8 +40,7 @@ from platform_assets.settings import Settings, load_settings
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
-    from platform_assets.operations.engines import EnginesBeside, EngineVerified
-    from platform_assets.operations.verify import TableVerified, Verdict
+    from platform_assets.operations.verify import EnginesBeside, EngineVerified, TableVerified, Verdict
 
 _ENGINES = ["spark", "sail"]
 _BACKFILL, _STAGE = "backfill:", "stage:"
@@ -353,7 +352,7 @@ def _admit(
     if not table:
         raise UsageError("--admit is about one table.", "Name it, as `admin verify gold.daily_sales --admit`.")
     from platform_assets.lakehouse.staging_folders import private_folder
-    from platform_assets.operations.engines import verify_engine
+    from platform_assets.operations.verify import verify_engine
 
     draw = _draw(days, sample, seed, _DRAWN_BESIDE, load_settings())
     with opened_platform() as platform:
@@ -386,7 +385,7 @@ def engines_diff(names: Sequence[str] = (), days: str | None = None, examples: i
     table = only_one("diff spark sail", names)
     if not table:
         raise UsageError("Say which table both are to compute.", "Name it, as `diff spark sail gold.daily_sales`.")
-    from platform_assets.operations.engines import compare_engines
+    from platform_assets.operations.verify import compare_engines
 
     if days is None:
         raise UsageError("Say which days are to be computed.", "Add --days 2017-03-31, or A..B.")

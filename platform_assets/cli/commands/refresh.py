@@ -40,7 +40,6 @@ from platform_assets.engine.state.planner import outlook, plan_steps, scoped_pla
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
 from platform_assets.engine.user_code import refuse_wrong_functions
 from platform_assets.errors import PlatformError
-from platform_assets.operations.acknowledge import Acknowledged
 from platform_assets.operations.lineage.day_history import (
     EndedRollback,
     ended_rollbacks,
@@ -58,6 +57,7 @@ from platform_assets.operations.lineage.plan_report import (
     plan_table,
     protected_lines,
 )
+from platform_assets.operations.quarantine import Acknowledged
 from platform_assets.planning.arrivals import REPLAY, UNDATED
 from platform_assets.planning.plan import Plan, is_brief
 from platform_assets.planning.selection import Request, scope_of, wanted_days

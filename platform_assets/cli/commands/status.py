@@ -29,7 +29,6 @@ from platform_assets.cli.options import AsJson, DaysOrDay, Limit, call_with
 from platform_assets.contracts.rules import quarantine_table, refused_table
 from platform_assets.engine.pending import intakes
 from platform_assets.engine.state.planner import outlook
-from platform_assets.operations.acknowledge import Acknowledged
 from platform_assets.operations.lineage.held_days import held_days
 from platform_assets.operations.lineage.plan_report import (
     bereft_json,
@@ -41,6 +40,7 @@ from platform_assets.operations.lineage.plan_report import (
     stale_table,
     step_json,
 )
+from platform_assets.operations.quarantine import Acknowledged
 from platform_assets.operations.status import Status, look
 from platform_assets.planning.configuration import need_of
 from platform_assets.planning.plan import PlannedStep

@@ -45,22 +45,20 @@ from platform_assets.quality.findings import (
     checks_before_publication,
 )
 from platform_assets.quality.gates import (
+    MOST,
+    as_figures,
     broken_beyond,
     conservation_findings,
     contract_findings,
+    drift_of,
+    is_settled,
     judged_in_check,
     moved_keys_finding,
     reconciled_sentence,
     reconciliation_finding,
+    rolled_back_finding,
     rule_finding,
     rules_checked,
-)
-from platform_assets.quality.settled import (
-    MOST,
-    as_figures,
-    drift_of,
-    is_settled,
-    rolled_back_finding,
     settled_finding,
 )
 from platform_assets.records.differences import Differences, Moves, Sum

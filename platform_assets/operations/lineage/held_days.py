@@ -15,7 +15,7 @@ from platform_assets.operations.lineage.provenance import Changes, NewSince
 from platform_assets.planning.arrivals import comes_with
 from platform_assets.planning.day_states import in_force
 from platform_assets.quality.findings import ACCEPTABLE
-from platform_assets.quality.settled import drift_of
+from platform_assets.quality.gates import drift_of
 from platform_assets.records.code_version import TiedTo
 from platform_assets.records.history import ArrivalRecord, DayRecord, Hold, PublicationRecord
 from platform_assets.words import counted, for_shell

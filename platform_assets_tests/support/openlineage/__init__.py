@@ -6,16 +6,16 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft202012Validator
 from jsonschema.protocols import Validator
 from referencing import Registry
+
+from platform_assets_tests.support.http import Quiet, serving
 
 OWN_SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "platform-publication-facet.json").read_text())
 _SCHEMAS = [*json.loads(Path(__file__).with_name("spec.json").read_text()), OWN_SCHEMA]
@@ -61,22 +61,18 @@ class Consumer:
         self.authorizations: set[str | None] = set()
         consumer = self
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                event = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        class Handler(Quiet):
+            def respond(self) -> None:
+                event = json.loads(self.content())
                 consumer.authorizations.add(self.headers["Authorization"])
                 wrong = problems(event)
                 consumer.refused += wrong
                 if consumer.status == 201 and not wrong:
                     consumer.events.append(event)
-                self.send_response(422 if wrong else consumer.status)
-                self.end_headers()
+                self.answer(422 if wrong else consumer.status)
 
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        self.handler = Handler
+        self.url = ""
 
     def of(self, table: str) -> list[dict[str, Any]]:
         """The ends of the runs of a table."""
@@ -87,11 +83,6 @@ class Consumer:
 def consuming() -> Iterator[Consumer]:
     """A consumer that answers within."""
     consumer = Consumer()
-    thread = threading.Thread(target=consumer.server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
+    with serving(consumer.handler) as port:
+        consumer.url = f"http://127.0.0.1:{port}"
         yield consumer
-    finally:
-        consumer.server.shutdown()
-        thread.join()
-        consumer.server.server_close()
