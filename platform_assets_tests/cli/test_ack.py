@@ -92,11 +92,11 @@ def test_a_broken_file_is_acknowledged_until_it_changes(run, products):
     status = run("status")
     assert "acknowledged 1 finding" in status.words
     assert "unknown ending" not in status.out
-    assert f"acknowledged {name} by zoe: known since March" in run("status", "--files").words
+    assert f"acknowledged {name} by zoe: known since March" in run("status", "files").words
     assert run("status", "--json").json["acknowledged"] == [
         {"finding": name, "until": None, "who": "zoe", "reason": "known since March"}
     ]
-    [entry] = run("audit", "decisions", "--json").json
+    [entry] = run("status", "decisions", "--json").json
     made = entry["decision"]
     assert (made["kind"], made["finding"], made["who"]) == ("acknowledgement", name, "zoe")
     file.rename(file.with_name("notes.xyz"))
@@ -112,7 +112,7 @@ def test_warnings_of_a_day_are_acknowledged_by_table(run, products):
     assert "There is no finding" in run("ack", SILVER, "--days", f"{DAYS[2]}", *SIGNED).error
     assert run("ack", SILVER, "--days", f"{DAYS[0]}", *SIGNED, "--until", "2999-01-01").code == 0
     assert f"warned {SILVER}: 1 day with warnings" in run("status").words
-    shown = run("status", "--warnings").words
+    shown = run("status", "warnings").words
     assert f"{DAYS[1]} volume" in shown
     assert f"{DAYS[0]} volume" not in shown
     assert "acknowledged 1 finding" in shown

@@ -89,7 +89,7 @@ def test_what_another_tool_wrote_is_put_back(run: Run, published: Settings) -> N
     write_deltalake(str(Lake.at(published.lake).table_path(TABLE)), rows_of({day(0): [("f", 6)]}), mode="append")
     [fault] = run("admin", "audit", "--json").json["faults"]
     assert f"undo foreign:{TABLE} --reason" in fault["todo"]
-    done = run("audit", "put-back", TABLE, "--reason", "not by the rules", "--by", "Zoë")
+    done = run("undo", f"foreign:{TABLE}", "--reason", "not by the rules", "--by", "Zoë")
     assert (done.code, "release 2 shows it" in done.out) == (0, True), done.err
     assert run("admin", "audit").code == 0
     [newest, *_] = run("status", "releases", "--json").json
@@ -100,11 +100,11 @@ def test_what_another_tool_wrote_is_put_back(run: Run, published: Settings) -> N
         "Zoë",
         newest["publication"],
     ]
-    assert "nothing to put back" in run("audit", "put-back", TABLE, "--reason", "again").out
+    assert "nothing to put back" in run("undo", f"foreign:{TABLE}", "--reason", "again").out
 
 
 def test_the_life_of_a_day_is_told_oldest_first(run: Run, corrected: str) -> None:
-    run("rollback", corrected, "--reason", "a wrong rule [/b]", "--by", "Zoë")
+    run("undo", f"publication:{corrected}", "--reason", "a wrong rule [/b]", "--by", "Zoë")
     first, second, last = run("why", "--history", SILVER, str(DAY), "--json").json
     assert [one["event"] for one in (first, second, last)] == ["recompute", "recompute", "roll back"]
     assert (first["before"], second["before"], last["after"]) == (None, first["after"], first["after"])
@@ -298,7 +298,7 @@ def backed_up(corrected: str, run: Run, tmp_path: Path) -> tuple[Path, str]:
     run("admin", "pin", "0", "--reason", "closed books")
     assert run("admin", "backup", str(tmp_path / "backup")).code == 0
     head = run("admin", "audit", "--head").out.strip()
-    run("rollback", corrected, "--reason", "a wrong rule")
+    run("undo", f"publication:{corrected}", "--reason", "a wrong rule")
     run("admin", "pin", "1", "--reason", "to compare")
     return tmp_path / "backup", head
 

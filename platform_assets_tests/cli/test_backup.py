@@ -176,7 +176,21 @@ def test_a_restore_that_was_cut_short_goes_on(
     assert sorted(path.name for path in published.lake_folder.glob(".*")) == []
 
 
-@pytest.mark.parametrize("command", [("backup",), ("restore",), ("restore", "--rehearse")], ids=" ".join)
+@pytest.mark.parametrize(
+    "command",
+    [
+        (
+            "admin",
+            "backup",
+        ),
+        (
+            "admin",
+            "restore",
+        ),
+        ("admin", "restore", "--rehearse"),
+    ],
+    ids=" ".join,
+)
 def test_a_folder_that_is_no_backup_is_refused(run: Run, published: Settings, tmp_path: Path, command: tuple) -> None:
     (tmp_path / "own" / "lake").mkdir(parents=True)
     said = run(*command, str(tmp_path / "own"))
@@ -228,8 +242,14 @@ def test_what_cannot_be_finished_is_undone_where_a_person_says_so(
     assert publishing.publish(lake, staged_manifest(lake, {TABLE: {day(2): [("x", 2)]}})) == 4
 
 
-COMMANDS = (["releases"], ["release", "show", "0"], ["status"], ["refresh"], ["admin", "pin", "0", "--reason", "x"])
-READERS = (["read", TABLE], ["read", TABLE, "--release", "0"], ["views"])
+COMMANDS = (
+    ["status", "releases"],
+    ["status", "releases", "0"],
+    ["status"],
+    ["refresh"],
+    ["admin", "pin", "0", "--reason", "x"],
+)
+READERS = (["read", TABLE], ["read", TABLE, "--release", "0"], ["read", "--views", "duckdb"])
 
 
 def indexed(settings: Settings) -> dict[str, int]:
@@ -285,7 +305,7 @@ def test_a_lake_copied_without_a_table_or_its_files_says_which(run: Run, publish
         platform_assets.read(TABLE, engine="duckdb")
 
 
-LOOKING = (["status"], ["stale"], ["why", TABLE, "2017-01-01"], ["status", "late"], ["admin", "audit"])
+LOOKING = (["status"], ["status", "stale"], ["why", TABLE, "2017-01-01"], ["status", "late"], ["admin", "audit"])
 
 
 @pytest.fixture
@@ -338,7 +358,7 @@ def test_what_people_decided_is_read_out_of_what_is_left(run: Run, published: Se
 
 TOLD = (
     ("status", "--json"),
-    ("releases", "--json"),
+    ("status", "releases", "--json"),
     ("status", "decisions", "--json"),
     ("admin", "audit", "--head", "--json"),
 )

@@ -99,7 +99,14 @@ def test_after_five_failed_runs_nothing_is_published_and_every_page_says_why(run
     assert re.search(rf"cannot be computed {SILVER} {DAY} \(.*asked for\): the circuit", forced.words)
     in_a_stage = run("refresh", SILVER, "--days", str(DAY), "--force", "--stage", "mine", "--explain")
     assert "cannot be computed" not in in_a_stage.words, "nobody sees a stage"
-    for command in (("stale",), ("status",), ("why", SILVER, str(DAY))):
+    for command in (
+        (
+            "status",
+            "stale",
+        ),
+        ("status",),
+        ("why", SILVER, str(DAY)),
+    ):
         assert "the circuit of silver.products is open" in run(*command).words, command
 
 
@@ -118,7 +125,7 @@ def test_a_person_opens_closes_and_overrides_with_reason_and_signature_in_the_ch
         arrive(products, "another.csv", 3)
     planned = run("refresh", "--explain").out
     assert [planned.count(word) for word in ("stopped every circuit of domain:retail", "cannot be computed ")] == [1, 1]
-    alone = run("breaker", "close", SILVER, *SIGNED)
+    alone = run("admin", "breaker", "--close", SILVER, *SIGNED)
     assert (alone.code, "is not open by itself" in alone.error) == (3, True)
     until = f"{datetime.now(UTC) + timedelta(hours=1):%Y-%m-%dT%H:%M}"
     assert run("admin", "breaker", SILVER, "--until", until, *SIGNED).code == 0
@@ -165,17 +172,17 @@ def test_files_that_wait_for_stopped_tables_are_counted(run: Run, products: Sett
 
 def test_what_makes_no_sense_is_refused_by_name_with_a_remedy(run: Run, products: Settings) -> None:
     cases = (
-        (("open", "silver.nothing", *SIGNED), "There is no table 'silver.nothing'"),
-        (("open", "domain:nothing", *SIGNED), "There is no domain 'nothing'"),
-        (("close", SILVER, *SIGNED), f"The circuit of {SILVER} is not open by itself"),
-        (("override", SILVER, *SIGNED), "Say what to do with the circuit"),
-        (("override", SILVER, "--until", "soon", *SIGNED), "'soon' is not a time"),
-        (("override", SILVER, "--until", "9999-12-31T23:59-12:00", *SIGNED), "is not a time"),
-        (("override", SILVER, "--until", "2017-01-01T00:00", *SIGNED), "would be over already"),
-        (("override", SILVER, "--until", "2999-01-01T00:00", *SIGNED), f"No circuit of {SILVER} is open"),
-        (("show", "silver.nothing"), "There is no table 'silver.nothing'"),
+        (("--open", "silver.nothing", *SIGNED), "There is no table 'silver.nothing'"),
+        (("--open", "domain:nothing", *SIGNED), "There is no domain 'nothing'"),
+        (("--close", SILVER, *SIGNED), f"The circuit of {SILVER} is not open by itself"),
+        ((SILVER, *SIGNED), "Say what to do with the circuit"),
+        ((SILVER, "--until", "soon", *SIGNED), "'soon' is not a time"),
+        ((SILVER, "--until", "9999-12-31T23:59-12:00", *SIGNED), "is not a time"),
+        ((SILVER, "--until", "2017-01-01T00:00", *SIGNED), "would be over already"),
+        ((SILVER, "--until", "2999-01-01T00:00", *SIGNED), f"No circuit of {SILVER} is open"),
     )
-    assert_refused(run, "breaker", cases=cases)
+    assert_refused(run, "admin", "breaker", cases=cases)
+    assert_refused(run, "status", "circuits", cases=[(("silver.nothing",), "There is no table 'silver.nothing'")])
 
 
 def with_circuit(monkeypatch: pytest.MonkeyPatch, **policy: object) -> None:

@@ -48,7 +48,14 @@ def withdrawals(settings: Settings) -> dict[str, str]:
 
 
 def test_several_arrivals_are_taken_out_by_one_publication(run: Run, files: Settings) -> None:
-    said = run("withdraw", f"{FOLDER}/a.csv", "products/2017-01-03/a.csv", f"{FOLDER}/a.csv", "--reason", "bad")
+    said = run(
+        "undo",
+        f"arrival:{FOLDER}/a.csv",
+        "arrival:products/2017-01-03/a.csv",
+        f"arrival:{FOLDER}/a.csv",
+        "--reason",
+        "bad",
+    )
     assert said.code == 0, said.err
     assert "0 rows of 2 arrivals taken out of raw.products; 0 days changed." in said.out
     gone = withdrawals(files)
@@ -62,9 +69,9 @@ def test_a_dry_run_names_the_days_that_change_and_those_that_are_stale_through_t
     path = f"{FOLDER}/a.csv"
     deliver(products, DAY, 5, path, [came(path).model_copy(update={"landed": 5, "taken": 5})])
     compute(products)
-    [would] = run("withdraw", path, "--dry-run", "--json").json
+    [would] = run("undo", f"arrival:{path}", "--dry-run", "--json").json
     assert (would["days"], would["stale"]) == ([str(DAY)], {SILVER: [str(DAY)]})
-    said = run("withdraw", path, "--dry-run").out
+    said = run("undo", f"arrival:{path}", "--dry-run").out
     changes, stale = said[said.index("Days that it changes") :].split("Stale through it, at most")
     assert f"{RAW}     1  {DAY}" in changes
     assert f"{SILVER}     1  {DAY}" in stale
@@ -73,7 +80,7 @@ def test_a_dry_run_names_the_days_that_change_and_those_that_are_stale_through_t
 
 
 def test_a_pattern_is_of_files_of_one_folder_that_count(run: Run, files: Settings) -> None:
-    would = run("withdraw", f"{FOLDER}/*.csv", "--dry-run", "--json").json
+    would = run("undo", f"arrival:{FOLDER}/*.csv", "--dry-run", "--json").json
     assert would == [
         {
             "table": RAW,
@@ -84,21 +91,21 @@ def test_a_pattern_is_of_files_of_one_folder_that_count(run: Run, files: Setting
         }
     ]
     assert withdrawals(files) == {}
-    assert run("withdraw", f"{FOLDER}/*.csv", "--reason", "bad").code == 0
+    assert run("undo", f"arrival:{FOLDER}/*.csv", "--reason", "bad").code == 0
     assert withdrawals(files).keys() == {f"{FOLDER}/{name}" for name in ("a.csv", "b.csv", ODD)}
-    again = run("withdraw", f"{FOLDER}/*.csv", "--reason", "bad")
+    again = run("undo", f"arrival:{FOLDER}/*.csv", "--reason", "bad")
     assert again.code == 3
     assert "No file that was taken and still counts is like" in again.err
 
 
 def test_a_name_that_is_on_record_is_no_pattern(run: Run, files: Settings) -> None:
-    [would] = run("withdraw", f"{FOLDER}/{ODD}", "--dry-run", "--json").json
+    [would] = run("undo", f"arrival:{FOLDER}/{ODD}", "--dry-run", "--json").json
     assert would["arrivals"] == [f"{FOLDER}/{ODD}"]
 
 
 @pytest.mark.parametrize("pattern", ["*", "*/*/*", "prod*/2017-01-02/*", "../products/*/*", "/products/*/*"])
 def test_a_pattern_reaches_no_further_than_the_folder_of_a_table(run: Run, files: Settings, pattern: str) -> None:
-    said = run("withdraw", pattern, "--reason", "bad")
+    said = run("undo", f"arrival:{pattern}", "--reason", "bad")
     assert said.code == 3
     assert "is not of the files of one table" in said.err
     assert "products/" in said.err
@@ -107,7 +114,7 @@ def test_a_pattern_reaches_no_further_than_the_folder_of_a_table(run: Run, files
 
 def test_nothing_is_withdrawn_where_one_of_the_names_is_wrong(run: Run, files: Settings) -> None:
     for wrong in ("nothing.csv", "broken.csv", "*.parquet"):
-        assert run("withdraw", f"{FOLDER}/a.csv", f"{FOLDER}/{wrong}", "--reason", "bad").code == 3
+        assert run("undo", f"arrival:{FOLDER}/a.csv", f"arrival:{FOLDER}/{wrong}", "--reason", "bad").code == 3
     assert withdrawals(files) == {}
 
 
@@ -182,7 +189,7 @@ def test_a_dry_run_shows_and_a_reload_does(run: Run) -> None:
     assert (done.json["before"], done.json["release"], done.json["taken"]) == (1, 2, {"arrivals": [], "days": []})
     [newest, *_] = run("status", "releases", "--json").json
     assert (newest["kind"], newest["who"], newest["why"]) == ("reload", "Zoë", "the week [/b] was misspelt")
-    assert "reload" in run("release", "show").out
+    assert "reload" in run("status", "releases", "current").out
     assert "reload" in run("why", "--history", TABLE, "2017-01-01").out
     assert run("read", TABLE, "--json").json["rows"] == []
     assert "lacks the column" not in run("status").out

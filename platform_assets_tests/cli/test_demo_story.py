@@ -74,7 +74,7 @@ def test_a_demo_tells_what_happened_is_undone_by_its_own_command_and_does_nothin
     assert "Nothing to do" in again.out
     assert {*re.findall(r"2017-\d\d-\d\d", again.out)} <= {"2017-01-01", "2017-01-02", "2017-01-03"}
 
-    undone = run("rollback", "--to", str(told["releases"]["before"]), "--reason", "just trying")
+    undone = run("undo", f"since:{told['releases']['before']!s}", "--reason", "just trying")
     assert undone.code == 0, undone.err
     assert _net(run) == before
     assert "Nothing to do" in run_apart("demo", "--days", "3").out

@@ -274,7 +274,7 @@ def test_warnings_belong_to_the_content_where_it_is_indexed_anew_or_put_back(run
     assert run("status", "warnings", "--json").json == []
     with open_platform(products) as platform:
         healed = platform.ledger.current_days(SILVER)[DAY].publication
-    run("rollback", healed, "--reason", "a test")
+    run("undo", f"publication:{healed}", "--reason", "a test")
     assert [named["gate"] for named in run("status", "warnings", "--json").json] == ["volume"]
 
 

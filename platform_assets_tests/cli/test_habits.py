@@ -307,45 +307,54 @@ def test_a_wrong_command_line_is_explained(run, published):
         ),
         (["refresh", "gold.daily_sale"], "What to do: Did you mean gold.daily_sales? Tables are raw.transactions,"),
         (["check", "gold.daily_sale"], "Did you mean gold.daily_sales?"),
-        (["audit", "verify", "gold.daily_sale"], "Did you mean gold.daily_sales?"),
+        (["admin", "audit", "gold.daily_sale"], "Did you mean gold.daily_sales?"),
         (["accept", "gold.daily_sale", "--days", "2017-01-01", *SIGNED], "Did you mean gold.daily_sales?"),
-        (["late", "list", "raw.transaction"], "Did you mean raw.transactions?"),
+        (["status", "late", "raw.transaction"], "Did you mean raw.transactions?"),
         (["read", "[/nothing]"], "There is no table '[/nothing]'."),
         (["read", "../../etc"], "There is no table '../../etc'."),
         (["read", TABLE, "--day", "yesterday"], "'yesterday' is not a day. What to do: Write it as YYYY-MM-DD"),
         (["read", TABLE, "--day", "2017-02-30"], "'2017-02-30' is not a day."),
         (["read", TABLE, "--day", ""], "'' is not a day."),
-        (["rollback", "--to", "0", "--days", "", "--reason", "x"], "'' is not a day."),
-        (["release", "diff", "0", "--days", ""], "'' is not a day."),
+        (["undo", "since:0", "--days", "", "--reason", "x"], "'' is not a day."),
+        (["diff", "0", "--days", ""], "'' is not a day."),
         (["read", TABLE, "--day", "2016-12-31"], "2016-12-31 is outside the calendar, 2017-01-01 to 2017-01-03."),
         (["read", TABLE, "--day", "2017-01-04"], "2017-01-04 is outside the calendar"),
         (["read", TABLE, "--limit", "0"], "Invalid value for '--limit'"),
         (["read", TABLE, "--format", "xml"], "Invalid value for '--format'"),
         (["read"], "Missing argument"),
-        (["stale", "gold.daily_sale"], "There is no table 'gold.daily_sale'."),
-        (["stale", "--days", "2017-01-03..2017-01-01"], "The range '2017-01-03..2017-01-01' ends before it starts."),
-        (["stale", "--days", "2017-01-03,"], "'' is not a day."),
+        (["status", "stale", "gold.daily_sale"], "There is no table 'gold.daily_sale'."),
         (
-            ["stale", "--days", "2017-01-02,2017-01-01:2017-01-03"],
+            ["status", "stale", "--days", "2017-01-03..2017-01-01"],
+            "The range '2017-01-03..2017-01-01' ends before it starts.",
+        ),
+        (["status", "stale", "--days", "2017-01-03,"], "'' is not a day."),
+        (
+            ["status", "stale", "--days", "2017-01-02,2017-01-01:2017-01-03"],
             "'2017-01-01:2017-01-03' is not a day. What to do: A range is written 2017-01-01..2017-01-03.",
         ),
         (["refresh", "--days", "2017-01-01-2017-01-03"], "A range is written 2017-01-01..2017-01-03."),
-        (["stale", "--days", "2017-01-03..2017-01-04"], "2017-01-04 is outside the calendar, 2017-01-01 to 2017-01-03"),
+        (
+            ["status", "stale", "--days", "2017-01-03..2017-01-04"],
+            "2017-01-04 is outside the calendar, 2017-01-01 to 2017-01-03",
+        ),
         (["why", "gold.nothing", "2017-01-01"], "There is no table 'gold.nothing'."),
         (["refresh", "raw.transactions"], "raw.transactions has no transform: it holds deliveries."),
         (["reed"], "No such command 'reed'"),
-        (["land", "--until", "soon"], "'soon' is not a day."),
-        (["land", "--rate", "late"], "'late' is not a rate. What to do: Write <name>=<share>, with one of corrected"),
-        (["land", "--rate", "lste=0.1"], "'lste=0.1' is not a rate."),
-        (["land", "--rate", "late=2"], "The rate late is 2.0. What to do: Give a share"),
-        (["land", "--rate", "late=nan"], "The rate late is nan."),
-        (["land", "--rate", "late=0.9", "--rate", "very_late=0.9"], "are more than all lines together"),
-        (["land", "--days", "0"], "Invalid value for '--days'"),
-        (["land", "--days", "400"], "The source has sales from 2017-01-01 to 2018-01-01"),
-        (["land", "--scale", "0"], "Invalid value for '--scale'"),
+        (["demo", "--land", "--until", "soon"], "'soon' is not a day."),
+        (
+            ["demo", "--land", "--rate", "late"],
+            "'late' is not a rate. What to do: Write <name>=<share>, with one of corrected",
+        ),
+        (["demo", "--land", "--rate", "lste=0.1"], "'lste=0.1' is not a rate."),
+        (["demo", "--land", "--rate", "late=2"], "The rate late is 2.0. What to do: Give a share"),
+        (["demo", "--land", "--rate", "late=nan"], "The rate late is nan."),
+        (["demo", "--land", "--rate", "late=0.9", "--rate", "very_late=0.9"], "are more than all lines together"),
+        (["demo", "--land", "--days", "0"], "Invalid value for '--days'"),
+        (["demo", "--land", "--days", "400"], "The source has sales from 2017-01-01 to 2018-01-01"),
+        (["demo", "--land", "--scale", "0"], "Invalid value for '--scale'"),
         (["demo", "--days", "0"], "Invalid value for '--days'"),
-        (["verify", "--days", "2017-01-01", "--sample", "2"], "Days are either named or drawn."),
-        (["verify", "--sample", "-1"], "Invalid value for '--sample'"),
+        (["admin", "verify", "--days", "2017-01-01", "--sample", "2"], "Days are either named or drawn."),
+        (["admin", "verify", "--sample", "-1"], "Invalid value for '--sample'"),
         (["up", "--port", "0"], "Invalid value for '--port'"),
         (["late", "approve", *SIGNED], "Say which rows"),
         (["late", "approve", ARRIVAL, "--days", "2017-01-02", *SIGNED], "Say which rows"),
@@ -355,10 +364,10 @@ def test_a_wrong_command_line_is_explained(run, published):
         (["late", "refuse", "raw.products", "--days", "2017-01-03..soon", *SIGNED], "'soon' is not a day."),
         (["accept", TABLE, *SIGNED], "Say which days were looked at."),
         (["accept", "gold.nothing", "--days", "2017-01-02", "--dry-run"], "There is no table 'gold.nothing'."),
-        (["audit", "verify", "--fast", "--digests"], "--fast looks at no files."),
-        (["audit", "show", "gold.nothing", "2017-01-01"], "There is no table 'gold.nothing'."),
-        (["audit", "show", TABLE, "2016-12-31"], "2016-12-31 is outside the calendar"),
-        (["backup"], "Missing argument"),
+        (["admin", "audit", "--fast", "--digests"], "--fast looks at no files."),
+        (["why", "--history", "gold.nothing", "2017-01-01"], "There is no table 'gold.nothing'."),
+        (["why", "--history", TABLE, "2016-12-31"], "2016-12-31 is outside the calendar"),
+        (["admin", "backup"], "Missing argument"),
     ):
         said = run(*command)
         assert (said.code, said.out) == (USAGE, ""), command
@@ -367,7 +376,7 @@ def test_a_wrong_command_line_is_explained(run, published):
 
 def test_the_sample_is_not_landed_for_tables_that_do_not_take_it(run, state, monkeypatch):
     monkeypatch.setenv("PLATFORM_DOMAINS", GOODS)
-    said = run("land", "--days", "1")
+    said = run("demo", "--land", "--days", "1")
     assert said.code == USAGE
     assert "platform_assets.domains.retail, which is not among the domains" in said.error
     assert f"{state}/landing/<folder of the source>/<date they arrive>/" in said.error
@@ -385,7 +394,13 @@ def test_the_sample_is_not_landed_for_tables_that_do_not_take_it(run, state, mon
 )
 def test_a_bad_setting_is_named(run, monkeypatch, name, value, says):
     monkeypatch.setenv(f"PLATFORM_{name}", value)
-    for command in (["status"], ["read", TABLE], ["doctor"], ["ledger", "rebuild"], ["land"]):
+    for command in (
+        ["status"],
+        ["read", TABLE],
+        ["admin", "doctor"],
+        ["admin", "ledger", "--rebuild"],
+        ["demo", "--land"],
+    ):
         said = run(*command)
         assert said.code == FAILED, command
         assert says in said.err
@@ -394,8 +409,8 @@ def test_a_bad_setting_is_named(run, monkeypatch, name, value, says):
 
 def test_a_decision_about_nothing_is_explained(run, published):
     for command, says in (
-        (["withdraw", ARRIVAL, "--reason", "x"], f"No arrival '{ARRIVAL}' was ever taken."),
-        (["withdraw", "transactions/2017-01-01/a[/b].csv", "--reason", "x"], "was refused whole"),
+        (["undo", f"arrival:{ARRIVAL}", "--reason", "x"], f"No arrival '{ARRIVAL}' was ever taken."),
+        (["undo", "arrival:transactions/2017-01-01/a[/b].csv", "--reason", "x"], "was refused whole"),
         (["late", "approve", ARRIVAL, *SIGNED], "waits in the late queue."),
         (["late", "refuse", "silver.products", "--days", "2017-01-02", *SIGNED], "takes no arrivals"),
         (["accept", TABLE, "--days", "2017-01-02", *SIGNED], f"Nothing was accepted: {TABLE} 2017-01-02 is not held."),
@@ -424,7 +439,7 @@ def test_an_error_in_a_domain_is_told_with_its_place_and_no_traceback(run, monke
         assert said.code == FAILED
         assert "The domain 'own_contracts' cannot be loaded: TypeError in" in said.error
         assert "own_contracts.py, line 3: Contract.__init__() got an unexpected keyword" in said.error
-    assert "own_contracts.py, line 3" in run("doctor", "--json").out
+    assert "own_contracts.py, line 3" in run("admin", "doctor", "--json").out
 
 
 def test_a_table_never_published_is_told_from_an_unknown_one(run):
@@ -438,9 +453,9 @@ def test_a_table_never_published_is_told_from_an_unknown_one(run):
 )
 def test_a_ledger_that_cannot_be_reached_is_named_without_its_password(run, monkeypatch, url):
     monkeypatch.setenv("PLATFORM_LEDGER_URL", url)
-    for command in (["status"], ["ledger", "rebuild"], ["doctor", "--json"]):
+    for command in (["status"], ["admin", "ledger", "--rebuild"], ["admin", "doctor", "--json"]):
         said = run(*command)
-        assert said.code == (1 if command[0] == "doctor" else FAILED)
+        assert said.code == (1 if "doctor" in command else FAILED)
         assert "ledger" in (said.out + said.err).lower()
         assert "s3cret" not in said.out + said.err
 
@@ -448,12 +463,12 @@ def test_a_ledger_that_cannot_be_reached_is_named_without_its_password(run, monk
 def test_a_state_folder_that_is_a_file_is_named(run, monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("PLATFORM_STATE", str(tmp_path / "file"))
-    for command in (["status"], ["land", "--until", "2017-01-01"], ["ledger", "rebuild"]):
+    for command in (["status"], ["demo", "--land", "--until", "2017-01-01"], ["admin", "ledger", "--rebuild"]):
         said = run(*command)
         assert said.code == FAILED, command
         assert str(tmp_path / "file") in said.err
         assert "What to do:" in said.err
-    assert run("doctor").code == 1
+    assert run("admin", "doctor").code == 1
 
 
 @pytest.mark.parametrize(("made", "says"), [(False, "is not there"), (True, "no folder")])
@@ -472,7 +487,7 @@ def test_a_landing_root_that_is_no_folder_is_told(run, monkeypatch, tmp_path, ma
     assert f"{root} is the landing root" in said.out
     assert "Nothing to do" not in said.out
     assert run("refresh", "--explain", "--json").json["landing"] == [problem]
-    [finding] = [one for one in run("doctor", "--json").json if one["name"] == "Landing"]
+    [finding] = [one for one in run("admin", "doctor", "--json").json if one["name"] == "Landing"]
     assert not finding["ok"]
     assert "PLATFORM_LANDING" in finding["todo"]
 
@@ -482,7 +497,7 @@ def test_the_default_landing_root_may_be_absent(run, state):
     said = run("refresh", "--explain")
     assert said.code == 0
     assert "landing root" not in said.out
-    [finding] = [one for one in run("doctor", "--json").json if one["name"] == "Landing"]
+    [finding] = [one for one in run("admin", "doctor", "--json").json if one["name"] == "Landing"]
     assert finding["ok"]
 
 

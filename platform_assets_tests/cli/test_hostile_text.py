@@ -212,9 +212,9 @@ def keys(text: str) -> list[str]:
     return [row["key"] for row in csv.DictReader(io.StringIO(text, newline=""))]
 
 
-@pytest.mark.parametrize("stage", [(), ("stage",)])
+@pytest.mark.parametrize("stage", [(), ("--stage", "trial")])
 def test_a_spreadsheet_is_given_no_formulas_where_that_is_asked_for(run, hostile, stage):
-    read = (*stage, "read", *(("trial",) if stage else ()), TABLE)
+    read = ("read", *stage, TABLE)
     guarded = run(*read, "--format", "csv", "--guard-formulas")
     assert keys(guarded.out) == [HOSTILE, "'=1+1", "'-1"]
     for other in ((), ("--json",), ("--format", "json")):
@@ -241,22 +241,22 @@ WHOLE = 24
 """Characters that fit into the narrowest terminal beside a heading, or deep in a tree."""
 READING = [
     ["status"],
-    ["stale"],
+    ["status", "stale"],
     ["why", SILVER, str(DAY)],
     ["why", SILVER, str(DAY), "--diff"],
     ["refresh", "--explain"],
-    ["releases"],
-    ["release", "show"],
+    ["status", "releases"],
+    ["status", "releases", "current"],
     ["diff", "0"],
     ["status", "late"],
     ["status", "stages"],
     ["why", "--history", SILVER, str(DAY)],
     ["admin", "audit"],
-    ["doctor"],
+    ["admin", "doctor"],
     ["read", SILVER],
     ["admin", "maintenance", "--dry-run"],
-    ["rollback", "--to", "0", "--dry-run"],
-    ["recover"],
+    ["undo", "since:0", "--dry-run"],
+    ["admin", "recover"],
 ]
 ANOTHER_EACH_TIME = re.compile(r"[\d,.]+ (s|GB)\b")
 OVER_NOTHING = {"aside", "figures"}
@@ -303,7 +303,13 @@ def test_no_command_is_broken_into_two_lines(run, products, tmp_path, monkeypatc
     said = (SILVER, "--days", str(DAY), "--reason", "a wrong rule", "--by", "ada", "--out", plan)
     assert run("backfill", "new", "mend", *said).code == 0
     monkeypatch.setenv("COLUMNS", "40")
-    telling = (["status"], ["stale"], ["why", SILVER, str(DAY)], ["refresh", "--explain"], ["status", "stages"])
+    telling = (
+        ["status"],
+        ["status", "stale"],
+        ["why", SILVER, str(DAY)],
+        ["refresh", "--explain"],
+        ["status", "stages"],
+    )
     for command in (*telling, ["backfill", "explain", plan], ["status", "backfills"]):
         for line in run(*command).out.splitlines():
             assert line.count("`") % 2 == 0, (command, line)

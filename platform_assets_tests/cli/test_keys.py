@@ -67,7 +67,7 @@ def test_keys_that_cannot_be_are_told_with_line_and_field(run: Run, tmp_path: Pa
     ):
         file.write_text(PLAN.replace(old, new))
         for command in (["explain"], ["apply"], ["approve", "--hash", "0", "--reason", "looked", "--by", "bob"]):
-            said = run("plan", *command, str(file))
+            said = run("backfill", *command, str(file))
             assert said.code in (2, 3), command
             assert f"{file}, {says}" in said.error
 

@@ -40,14 +40,19 @@ def test_every_example_of_the_page_runs(run: Run) -> None:
             exec(compile(block, "docs/quarantine.md", "exec"), {**vars(contracts)})
         for line in block.splitlines() if language == "sh" else ():
             words = shlex.split(line)[3:]
-            said = run_apart(*words) if words[1] == "replay" else run(*words)
-            codes.append((words[1], said.code))
-            if words[1] == "list":
+            said = run_apart(*words) if "replay" in words else run(*words)
+            codes.append((" ".join(words[:2]), said.code))
+            if words == ["status", "quarantine"]:
                 shown = text[text.index("Set aside\n") :].partition("```")[0]
                 assert " ".join(re.sub("discarded|─", "", said.out).split()) == " ".join(shown.split())
-            if words[1] == "replay":
+            if "replay" in words:
                 assert f"2 rows of {RAW} read once more from their files; 2 stay." in said.out, said.out + said.err
-    assert codes == [("list", 0), ("show", 0), ("show", 0), ("replay", 1), ("discard", 0), ("verify", 0)]
+    assert codes == [
+        *[("status quarantine", 0)] * 3,
+        ("quarantine replay", 1),
+        ("quarantine discard", 0),
+        ("admin audit", 0),
+    ]
     left = run("status", "quarantine", RAW, "--json").json
     assert [(row["error"], row["attempts"]) for row in left] == [("paid: not decimal(8,2)", 2)]
 
@@ -66,8 +71,8 @@ def test_rows_have_file_and_line_and_no_value_of_a_person(run: Run, monkeypatch:
     assert {(row["error"], row["attempts"], row["values"]["paid"]) for row in quarantined.json} == {
         ("paid_something", 1, "-1.00")
     }
-    for command in (("list",), ("list", "--all")):
-        shown = run("quarantine", *command).out
+    for options in ((), ("--all",)):
+        shown = run("status", "quarantine", *options).out
         assert all(name in " ".join(shown.split()) for name in (RAW, SILVER, "paid_something", "2017-01-02"))
 
 
@@ -91,16 +96,24 @@ def test_what_is_discarded_is_a_decision_in_the_chain_and_left_alone(run: Run) -
 def test_what_makes_no_sense_is_refused_by_name_with_a_remedy(run: Run) -> None:
     kinds = (project_root() / "docs" / "errors.md").read_text(encoding="utf-8")
     for args, code, says in (
-        (("show", "raw.visit"), 2, "There is no table 'raw.visit'"),
-        (("show", "gold.persons"), 3, "gold.persons sets no rows aside"),
-        (("show", RAW, "--rule", "paid: not decimal(8,3)"), 3, "Did you mean paid: not decimal(8,2)?"),
-        (("show", RAW, "--day", "2017-01-01"), 3, f"No rows of {RAW}, 2017-01-01 are set aside"),
-        (("show", RAW, "--day", "soon"), 2, "'soon' is not a day"),
-        (("replay", "raw.stays", *SIGNED), 3, "No rows of raw.stays are set aside"),
-        (("replay", SILVER, *SIGNED), 3, f"There is nothing to replay of {SILVER}"),
+        (("status", "quarantine", "--rows", "raw.visit"), 2, "There is no table 'raw.visit'"),
+        (("status", "quarantine", "--rows", "gold.persons"), 3, "gold.persons sets no rows aside"),
+        (
+            ("status", "quarantine", "--rows", RAW, "--rule", "paid: not decimal(8,3)"),
+            3,
+            "Did you mean paid: not decimal(8,2)?",
+        ),
+        (
+            ("status", "quarantine", "--rows", RAW, "--day", "2017-01-01"),
+            3,
+            f"No rows of {RAW}, 2017-01-01 are set aside",
+        ),
+        (("status", "quarantine", "--rows", RAW, "--day", "soon"), 2, "'soon' is not a day"),
+        (("quarantine", "replay", "raw.stays", *SIGNED), 3, "No rows of raw.stays are set aside"),
+        (("quarantine", "replay", SILVER, *SIGNED), 3, f"There is nothing to replay of {SILVER}"),
     ):
-        refused = run("quarantine", *args)
+        refused = run(*args)
         assert (refused.code, says in refused.error) == (code, True), refused.err
         assert "What to do:" in refused.err
-        error = json.loads(run("quarantine", *args, "--json").err.splitlines()[-1])["error"]
+        error = json.loads(run(*args, "--json").err.splitlines()[-1])["error"]
         assert (error["code"], f"**`{error['kind']}`**" in kinds) == (code, True)

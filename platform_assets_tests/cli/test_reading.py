@@ -159,12 +159,12 @@ def test_every_example_runs(
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"spark": spark}
     blocks = examples()
-    pinned = [block for _, block in blocks if "unpin first-quarter" in block]
+    pinned = [block for _, block in blocks if "undo pin:first-quarter" in block]
     assert len(pinned) == 1
     for language, block in blocks:
         if language == "sh":
             for line in block.splitlines():
-                if "unpin" not in line:
+                if "undo pin:" not in line:
                     shell(run, line)
         else:
             exec(compile(block.replace("/data/lake", str(lake.root)), "docs/readers.md", "exec"), names)

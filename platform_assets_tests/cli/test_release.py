@@ -38,15 +38,15 @@ def decisions() -> list[tuple[str, str]]:
 
 
 def test_a_release_says_what_it_changed_why_and_by_whom(run: Run, corrected: str) -> None:
-    said = run("release", "show", "--json").json
+    said = run("status", "releases", "current", "--json").json
     assert (said["release"], said["publication"], said["current"], said["pin"]) == (2, corrected, True, None)
     assert (said["why"], said["run"], said["kind"]) == ("a test", "r", "recompute")
     assert {table: found["version"] for table, found in said["tables"].items()} == {RAW: 0, SILVER: 0}, "no files"
     [change] = said["changes"]
     assert (change["table"], change["day"], change["releases"]) == (SILVER, str(DAY), [2])
     assert (change["before"]["digest"], change["after"]["digest"]) == ("0-0-0-0-0", "0-1-1-1-1")
-    assert run("release", "show", corrected, "--json").json == said
-    text = run("release", "show", "1", "--limit", "2").out
+    assert run("status", "releases", corrected, "--json").json == said
+    text = run("status", "releases", "1", "--limit", "2").out
     assert "not there → 0" in text
     assert "and 1 more days: --limit 3" in text
     assert f"{SILVER}" in text
@@ -62,17 +62,17 @@ def test_a_lifted_erasure_is_shown_as_what_it_is(run: Run, published: Settings) 
     assert "erasure by zoe: request 17" in said
     lifted, erased, *_ = run("status", "releases", "--json").json
     assert (lifted["kind"], lifted["decides"], erased["decides"]) == ("erasure", "erasure lifted", "")
-    assert "erasure lifted, 20" in run("release", "show").out
+    assert "erasure lifted, 20" in run("status", "releases", "current").out
 
 
 def test_a_new_installation_has_no_release_to_show(run: Run) -> None:
-    assert run("release", "show").out.strip() == "Nothing was published yet."
-    assert run("release", "show", "--json").json is None
+    assert run("status", "releases", "current").out.strip() == "Nothing was published yet."
+    assert run("status", "releases", "current", "--json").json is None
     for command in (
-        ["views"],
+        ["read", "--views", "duckdb"],
         ["diff", "0"],
         ["admin", "pin", "0", *WHY],
-        ["release", "unpin", "0", *WHY],
+        ["undo", "pin:0", *WHY],
     ):
         said = run(*command)
         assert (said.code, said.out) == (3, "")
@@ -96,7 +96,7 @@ def test_a_difference_names_days_figures_and_publications(run: Run, corrected: s
 
 
 def test_what_was_put_back_does_not_differ(run: Run, corrected: str) -> None:
-    run("rollback", corrected, "--reason", "wrong")
+    run("undo", f"publication:{corrected}", "--reason", "wrong")
     assert run("diff", "1", "3", "--json").json["changes"] == []
     assert [change["releases"] for change in run("diff", "2", "3", "--json").json["changes"]] == [[3]]
 
@@ -112,11 +112,11 @@ def test_a_pinned_release_is_listed_read_by_name_and_kept_until_it_is_unpinned(r
     assert (listed["pin"]["name"], listed["pin"]["who"]) == ("audit", "Zoë")
     assert [one["release"] for one in run("status", "releases", "--pinned", "--json").json] == [0]
     assert "pinned as 'audit' by Zoë" in run("status", "releases").out
-    assert "the auditors read it [/b]" in run("release", "show", "audit").out
+    assert "the auditors read it [/b]" in run("status", "releases", "audit").out
     run("admin", "ledger", "--rebuild")
     with open_platform(published) as platform:
         assert [(number, pin.reason) for number, pin in pinned_releases(platform.ledger).items()] == [(0, WHY[1])]
-    assert "no longer pinned" in run("release", "unpin", "audit", *WHY).out
+    assert "no longer pinned" in run("undo", "pin:audit", *WHY).out
     assert run("status", "releases", "--pinned").out.strip() == "No release is pinned."
     assert decisions() == [("pin", "Zoë"), ("unpin", "Zoë")]
 
@@ -124,26 +124,26 @@ def test_a_pinned_release_is_listed_read_by_name_and_kept_until_it_is_unpinned(r
 def test_mistakes_are_told_and_write_nothing(run: Run, published: Settings) -> None:
     run("admin", "pin", "0", *WHY, "--name", "audit")
     cases = (
-        (["show", "2"], "no release 2. What to do: Name one from 0 to 1."),
-        (["show", "audti"], "no release, pin or publication 'audti'. What to do: Did you mean audit?"),
+        (["status", "releases", "2"], "no release 2. What to do: Name one from 0 to 1."),
+        (["status", "releases", "audti"], "no release, pin or publication 'audti'. What to do: Did you mean audit?"),
         (["diff", "0", "7"], "There is no release 7."),
         (["diff", "0", "gold.daily_sale"], "Did you mean gold.daily_sales?"),
         (["diff", "0", "silver.products"], "silver.products has never been published"),
         (["diff", "0", "--days", "2017-01-03..2017-01-01"], "ends before it starts"),
-        (["pin", "7", *WHY], "There is no release 7."),
-        (["pin", "0", *WHY], "Release 0 is pinned as 'audit' by Zoë"),
-        (["pin", "1", *WHY, "--name", "audit"], "The name 'audit' belongs to release 0."),
-        (["pin", "1", *WHY, "--name", "7"], "'7' cannot name a pin."),
-        (["unpin", "1", *WHY], "Release 1 is not pinned. What to do: Name one that is: 0."),
+        (["admin", "pin", "7", *WHY], "There is no release 7."),
+        (["admin", "pin", "0", *WHY], "Release 0 is pinned as 'audit' by Zoë"),
+        (["admin", "pin", "1", *WHY, "--name", "audit"], "The name 'audit' belongs to release 0."),
+        (["admin", "pin", "1", *WHY, "--name", "7"], "'7' cannot name a pin."),
+        (["undo", "pin:1", *WHY], "Release 1 is not pinned. What to do: Name one that is: 0."),
     )
-    assert_refused(run, "release", cases=cases)
+    assert_refused(run, cases=cases)
     assert decisions() == [("pin", "Zoë")]
 
 
 def test_a_release_that_lost_a_file_is_not_pinned_and_says_so_to_readers(run: Run, published: Settings) -> None:
     gone = next((published.lake_folder / "gold" / "daily_sales").rglob("event_date=2017-01-01/*.parquet"))
     gone.unlink()
-    for command in (["admin", "pin", "1", *WHY], ["read", TABLE], ["views"]):
+    for command in (["admin", "pin", "1", *WHY], ["read", TABLE], ["read", "--views", "duckdb"]):
         said = run(*command)
         assert (said.code, said.out) == (3, "")
         assert gone.name in said.err.replace("\n", "")
@@ -195,9 +195,9 @@ def test_a_difference_tells_the_amounts_that_differ(run: Run, sold: Lake) -> Non
 
 def test_a_rollback_tells_them_before_it_is_done_and_after(run: Run, sold: Lake) -> None:
     for more in (["--dry-run"], ["--reason", "a wrong price"]):
-        said = run("rollback", "--to", "0", *more)
+        said = run("undo", "since:0", *more)
         assert "sum of cents 3,299 → 1,199" in said.out
-    [change] = run("rollback", "--to", "1", "--dry-run", "--json").json["days"]
+    [change] = run("undo", "since:1", "--dry-run", "--json").json["days"]
     assert change["sums"]["cents"] == {"before": 1199, "after": 3299}
 
 

@@ -50,11 +50,11 @@ def test_what_was_published_is_listed_newest_first(run: Run, corrected: str) -> 
 
 
 def test_a_dry_run_shows_and_a_rollback_does(run: Run, corrected: str) -> None:
-    before = run("rollback", corrected, "--dry-run")
+    before = run("undo", f"publication:{corrected}", "--dry-run")
     assert before.code == 0, before.err
     assert "Nothing was changed" in before.out
     assert digest() == "0-1-1-1-1"
-    done = run("rollback", corrected, "--reason", "a wrong rule [/b]", "--by", "Zoë", "--json")
+    done = run("undo", f"publication:{corrected}", "--reason", "a wrong rule [/b]", "--by", "Zoë", "--json")
     assert done.code == 0, done.err
     assert done.json["days"][0]["digest"] == {"before": "0-1-1-1-1", "after": "0-0-0-0-0"}
     assert digest() == "0-0-0-0-0"
@@ -67,7 +67,7 @@ def test_a_dry_run_shows_and_a_rollback_does(run: Run, corrected: str) -> None:
 def test_a_rollback_says_beforehand_and_afterwards_what_ends_it_and_what_lasts(
     run: Run, corrected: str, args: list[str]
 ) -> None:
-    said = run("rollback", corrected, *args).out
+    said = run("undo", f"publication:{corrected}", *args).out
     assert "One new row in what such a day is made from ends the rollback" in said
     assert "For good, `undo` what was delivered wrongly, correct the code, or roll back with --until-lifted" in said
     assert ("would be held" in said) is ("--dry-run" in args)
@@ -84,20 +84,20 @@ def test_a_plan_is_rolled_back_with_the_same_sentences_and_only_once(run: Run, c
                 name="mend", hash="0", file=plan, steps=steps, done=1, state="published", publication=corrected
             ),
         )
-    said = run("plan", "rollback", "mend", "--reason", "a wrong rule", "--by", "Zoë")
+    said = run("undo", "backfill:mend", "--reason", "a wrong rule", "--by", "Zoë")
     assert said.code == 0, said.err
     assert "Rolled back in release 3: a wrong rule" in said.out
     assert f"{SILVER}  {DAY}" in said.out
     assert "One new row in what such a day is made from ends the rollback" in said.out
-    again = run("plan", "rollback", "mend", "--reason", "once more", "--by", "bob")
+    again = run("undo", "backfill:mend", "--reason", "once more", "--by", "bob")
     assert again.code != 0
     assert "The plan mend is rolled back already, by Zoë in release 3: a wrong rule" in again.error
 
 
 def test_of_days_without_content_before_readers_see_nothing(run: Run, corrected: str) -> None:
-    planned = run("rollback", "--to", "0", "--dry-run").out
+    planned = run("undo", "since:0", "--dry-run").out
     assert f"3 days had no content before: readers would see nothing of {SILVER} {FIRST}..{LAST}, as if" in planned
-    done = run("rollback", "--to", "0", "--days", str(DAY), "--reason", "wrong").out
+    done = run("undo", "since:0", "--days", str(DAY), "--reason", "wrong").out
     assert f"1 day had no content before: readers see nothing of {SILVER} {DAY}, as if never computed." in done
 
 
@@ -113,7 +113,7 @@ def test_quarantine_that_goes_with_a_day_is_no_day_that_readers_miss(
             TableChange(table=table, schema_string=schema, days={DAY: content}) for table, content in days.items()
         ]
         publish_changes(platform, name := new_publication(), "recompute", changes, A_TEST)
-    said = run("rollback", name, *args).out
+    said = run("undo", f"publication:{name}", *args).out
     assert f"The quarantine of 1 day ({DAY}) {goes}, too." in said
     assert "had no content before" not in said
 
@@ -134,9 +134,9 @@ def test_what_is_rolled_back_already_is_not_advised_to_come_forward(
     run: Run, products: Settings, again: list[str]
 ) -> None:
     publish_wrong(products, DAY)
-    assert run("rollback", "--run", "wrong", "--reason", "sensor misread", "--by", "zoe").code == 0
+    assert run("undo", "run:wrong", "--reason", "sensor misread", "--by", "zoe").code == 0
     [newest, *_] = run("status", "releases", "--json").json
-    said = run("rollback", "--run", "wrong", *again)
+    said = run("undo", "run:wrong", *again)
     by = f"by zoe in release {newest['release']}: sensor misread"
     assert said.code != 0
     assert f"{SILVER} {DAY} was rolled back since, {by}; nothing was rolled back." in said.err
@@ -146,11 +146,11 @@ def test_what_is_rolled_back_already_is_not_advised_to_come_forward(
 
 def test_where_some_days_are_rolled_back_already_the_others_can_be_still(run: Run, products: Settings) -> None:
     publish_wrong(products, DAY, LAST)
-    assert run("rollback", "--run", "wrong", "--days", str(DAY), "--reason", "misread", "--by", "zoe").code == 0
-    said = run("rollback", "--run", "wrong", "--dry-run").err
+    assert run("undo", "run:wrong", "--days", str(DAY), "--reason", "misread", "--by", "zoe").code == 0
+    said = run("undo", "run:wrong", "--dry-run").err
     assert f"{SILVER} {DAY} was rolled back since, by zoe in release" in said
     assert "undo the later work, too: --cascade; or leave the day out with --days" in said
-    assert run("rollback", "--run", "wrong", "--cascade", "--reason", "misread").code == 0
+    assert run("undo", "run:wrong", "--cascade", "--reason", "misread").code == 0
     with open_platform(products) as platform:
         assert {record.digest for record in platform.ledger.current_days(SILVER).values()} == {"0-0-0-0-0"}
 
@@ -172,7 +172,7 @@ def put_back(run: Run, products: Settings) -> Settings:
     arrive(products, "good.csv", 2)
     compute(products)
     arrive(products, "bad.csv", 3)
-    assert run("rollback", compute(products), "--reason", "prices were wrong", "--by", "zoe").code == 0
+    assert run("undo", f"publication:{compute(products)}", "--reason", "prices were wrong", "--by", "zoe").code == 0
     return products
 
 
@@ -293,10 +293,10 @@ def put_back_until_lifted(run: Run, products: Settings) -> Settings:
     compute(products)
     arrive(products, "bad.csv", 3)
     bad = compute(products)
-    beforehand = run("rollback", bad, "--until-lifted", "--dry-run").words
+    beforehand = run("undo", f"publication:{bad}", "--until-lifted", "--dry-run").words
     assert "All of these days would be held until a person lifts that, also with new input or code" in beforehand
     assert "One new row" not in beforehand
-    done = run("rollback", bad, "--until-lifted", "--reason", "prices were wrong", "--by", "zoe")
+    done = run("undo", f"publication:{bad}", "--until-lifted", "--reason", "prices were wrong", "--by", "zoe")
     assert "All of these days are held until a person lifts that" in done.words, done.err
     arrive(products, "other.csv", 4)
     return products
@@ -318,7 +318,7 @@ def test_who_asks_for_the_day_by_name_is_refused_by_name(run: Run, put_back_unti
     asked = run("refresh", SILVER, "--days", str(DAY), "--force")
     assert asked.code == 1
     assert f"{SILVER} {DAY} (asked for): {SILVER} is held on {DAY}: {HELD}" in asked.words
-    again = run("rollback", "--to", "0", "--dry-run")
+    again = run("undo", "since:0", "--dry-run")
     assert f"{SILVER} {DAY} was {HELD}: this ends that." in again.words
 
 

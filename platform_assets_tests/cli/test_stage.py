@@ -82,11 +82,11 @@ def test_a_stage_is_listed_and_shown(run: Run, trial: OpenStage) -> None:
 
 
 def test_it_is_compared_published_and_closed(run: Run, platform: Platform, trial: OpenStage) -> None:
-    compared = run("stage", "compare", "trial", "--json")
+    compared = run("diff", "stage:trial", "--json")
     assert compared.code == 0, compared.err
     [day] = compared.json["days"]
     assert (day["table"], day["day"], day["equal"]) == (SILVER, str(DAY), True)
-    assert "Stage trial beside release" in run("stage", "compare", "trial").out
+    assert "Stage trial beside release" in run("diff", "stage:trial").out
     done = run("publish", "trial", "--reason", "looked at", "--json")
     assert done.code == 0, done.err
     assert (done.json["release"], done.json["days"]) == (trial.release + 1, {SILVER: [str(DAY)]})
@@ -100,7 +100,7 @@ def test_it_is_compared_published_and_closed(run: Run, platform: Platform, trial
 
 def test_it_is_dropped(run: Run, platform: Platform, trial: OpenStage) -> None:
     before = platform.ledger.current_days(SILVER)
-    assert f"1 day of {SILVER}" in run("stage", "drop", "trial").out
+    assert f"1 day of {SILVER}" in run("undo", "stage:trial").out
     assert platform.ledger.current_days(SILVER) == before
     assert "No stage is open" in run("status", "stages").out
 
@@ -129,16 +129,16 @@ def test_into_the_stage_of_a_plan_nobody_else_computes(run: Run, platform: Platf
 
 def test_mistakes_are_told(run: Run, trial: OpenStage) -> None:
     cases = (
-        (["show", "trail"], "Did you mean trial"),
-        (["show", "a/b"], "cannot name a stage"),
+        (["status", "stages", "trail"], "Did you mean trial"),
+        (["status", "stages", "a/b"], "cannot name a stage"),
         (["publish", "nobody-s", "--reason", "x"], "There is no stage 'nobody-s'"),
-        (["compare", "trial", "--table", "gold.daily_sales"], f"It holds days of {SILVER}"),
-        (["compare", "trial", "--table", "silver.product"], f"Did you mean {SILVER}?"),
-        (["compare", "trial", "--days", "2017-02-30"], "is not a day"),
-        (["read", "trial", "gold.dayly_sales"], "There is no table"),
-        (["read", "trial", SILVER, "--format", "xml"], "Invalid value for '--format'"),
+        (["diff", "stage:trial", "gold.daily_sales"], f"It holds days of {SILVER}"),
+        (["diff", "stage:trial", "silver.product"], f"Did you mean {SILVER}?"),
+        (["diff", "stage:trial", "--days", "2017-02-30"], "is not a day"),
+        (["read", "--stage", "trial", "gold.dayly_sales"], "There is no table"),
+        (["read", "--stage", "trial", SILVER, "--format", "xml"], "Invalid value for '--format'"),
     )
-    assert_refused(run, "stage", cases=cases)
+    assert_refused(run, cases=cases)
 
 
 def test_a_damaged_stage_hides_no_other(run: Run, platform: Platform, trial: OpenStage) -> None:
@@ -148,4 +148,4 @@ def test_a_damaged_stage_hides_no_other(run: Run, platform: Platform, trial: Ope
     assert said.code == 1
     assert "trial" in said.out
     assert "The stage other is damaged" in said.out
-    assert "staged files are unknown" in run("stage", "drop", "other").out
+    assert "staged files are unknown" in run("undo", "stage:other").out

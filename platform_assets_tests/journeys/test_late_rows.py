@@ -92,7 +92,7 @@ def test_what_waits_is_listed_refused_and_a_delivery_withdrawn(run: Run, story: 
     assert (left["day"], left["days_late"], left["rows"]) == ("2017-01-03", 97, 1)
     assert "refused by Zoë: the till was offline" in run("status", "late", "--all").out
 
-    gone = command("withdraw", "transactions/2017-01-02/sold.jsonl", "--reason", "wrong store")
+    gone = command("undo", "arrival:transactions/2017-01-02/sold.jsonl", "--reason", "wrong store")
     assert gone.returncode == 0, gone.stderr
     assert "2 rows" in gone.stdout
     story.refresh()

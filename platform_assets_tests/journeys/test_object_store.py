@@ -79,7 +79,7 @@ def test_a_lake_in_a_bucket_holds_what_one_on_a_disk_does(
     assert changed["silver.transactions"] == {DAYS[1]}
 
     newest = run("status", "releases", "--json").json[0]
-    undone = run("rollback", newest["publication"], "--reason", "the old figures", "--by", "zoe")
+    undone = run("undo", f"publication:{newest['publication']}", "--reason", "the old figures", "--by", "zoe")
     assert undone.code == 0, undone.err
     rows = run("read", "silver.transactions", "--days", DAYS[1], "--format", "csv")
     assert "99.00" not in rows.out

@@ -71,9 +71,9 @@ def test_a_plan_goes_on_after_every_kill(
     report = run("backfill", "report", "again")
     assert "# Plan again: published" in report.out
     assert "| gold.daily_sales | 2017-01-05 |" in report.out
-    undone = run("plan", "rollback", "again", "--reason", "no need", "--by", "Zoë")
+    undone = run("undo", "backfill:again", "--reason", "no need", "--by", "Zoë")
     assert undone.code == 0, undone.err
     assert "One new row in what such a day is made from ends the rollback" in undone.out
-    assert run("plan", "rollback", "again", "--reason", "no need", "--by", "Zoë").code == 3
+    assert run("undo", "backfill:again", "--reason", "no need", "--by", "Zoë").code == 3
     assert re.match(r"again published in release \d+ and rolled back:", run("status", "backfills").out)
     assert world.digests() == before

@@ -97,7 +97,18 @@ def test_no_planted_secret_is_in_any_log_event_error_or_database(
     assert "published" in said[-1]
     said += [command("status", PLATFORM_LEDGER_URL=dead)]
     assert "does not answer" in said[-1]
-    said += [command(*asked) for asked in (("doctor",), ("doctor", "--json"), ("status", "--json"), ("why", "--help"))]
+    said += [
+        command(*asked)
+        for asked in (
+            (
+                "admin",
+                "doctor",
+            ),
+            ("admin", "doctor", "--json"),
+            ("status", "--json"),
+            ("why", "--help"),
+        )
+    ]
     said += [command("admin", "outbox")]
     assert "answered 503" in said[-1]
     said += [command("status", PLATFORM_SPARK_REMOTE=f"sc://127.0.0.1:9/;token={TOKEN}", PLATFORM_BATCH_DAYS="none")]

@@ -370,7 +370,7 @@ def test_a_refresh_whose_files_are_erased_while_they_are_read_says_so_and_the_ne
 
     monkeypatch.setattr("platform_assets.engine.step.stage.compute", overtaken)
     with pytest.raises(
-        DeletedMeanwhileError, match=r"deleted meanwhile, by the erasure in publication \S+: files that"
+        DeletedMeanwhileError, match=r"deleted while these were computed, by the erasure in publication \S+: files that"
     ):
         visits.refresh()
     visits.refresh()
