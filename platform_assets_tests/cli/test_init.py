@@ -92,7 +92,7 @@ def test_a_name_that_cannot_be_a_domains_is_refused(run: Run, tmp_path: Path, na
 def test_a_guide_holds(tmp_path: Path, page: str) -> None:
     """All of it as a person would type it; Spark is started four times."""
     text = (project_root() / "docs" / page).read_text(encoding="utf-8")
-    blocks = re.findall(r"^```(sh|text)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    blocks = re.findall(r"^```(sh|text)\n(?!\$ )(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     assert [kind for kind, _ in blocks].count("text") == GUIDES[page]
     script = "\n".join(block if kind == "sh" else "echo ---- end of block" for kind, block in blocks)
     bin_ = Path(sys.executable).parent

@@ -17,6 +17,7 @@ import pytest
 from deltalake import write_deltalake
 
 from platform_assets import read
+from platform_assets.settings import project_root
 from platform_assets_tests.support.cli.commands import Run, run, run_apart, state
 from platform_assets_tests.support.installation import JARS
 
@@ -100,6 +101,15 @@ def test_dialect_types_key_and_days_are_proposed_with_what_speaks_for_them(run: 
     for pattern in GUESSED[name]:
         assert re.search(pattern, said.out), (pattern, said.out)
     assert not (files / "new").exists()
+
+
+def test_its_page_shows_what_is_printed(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (project_root() / "docs" / "first-table.md").read_text(encoding="utf-8")
+    [(command, shown)] = re.findall(r"^```text\n\$ platform-assets (.*?)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "exports").mkdir()
+    (tmp_path / "exports" / "till.csv").write_text(TILL, encoding="cp1252")
+    assert " ".join(shown.split()) in run(*shlex.split(command)).words
 
 
 @pytest.mark.parametrize(

@@ -196,8 +196,8 @@ def _mistake_shown(mistake: Mistake) -> tuple[str, str]:
     return f"{where}: {mistake.what}", mistake.todo
 
 
-TEMPLATE = Path(__file__).parent / "template"
-_FOUND = Path(__file__).parent / "template_found"
+TEMPLATE = Path(__file__).parents[1] / "template"
+_FOUND = Path(__file__).parents[1] / "template_found"
 """What takes the place of the template's orders for files that were looked at."""
 _ENDING = ".txt"
 """Ending of files in the templates, so that they are no modules."""
