@@ -26,7 +26,7 @@ class PlatformError(Exception):
     Args:
         what: what happened and where (table, day, file, field), as one sentence.
         todo: what the reader can do next, as one sentence.
-        lines: of what happened, where it is more than a sentence: a line break within one is not ours.
+        lines: of what happened, if it is more than a sentence: a line break within one is not ours.
     """
 
     is_misspelt: ClassVar[bool] = False
@@ -41,7 +41,7 @@ class PlatformError(Exception):
 
 
 def did_you_mean(written: str, choices: Collection[str]) -> str:
-    """Return the question whether the choice nearest to the written one was meant, to be followed by a sentence.
+    """Return the question whether the nearest choice was meant, to precede a sentence.
 
     Returns:
         `Did you mean <choice>? `; empty where none is near.
@@ -50,7 +50,7 @@ def did_you_mean(written: str, choices: Collection[str]) -> str:
 
 
 def led_to(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error, and what led to it, that last."""
+    """Yield an error and its causes, the root cause last."""
     seen: list[BaseException] = []
     while error is not None and error not in seen:
         seen.append(error)
@@ -59,10 +59,10 @@ def led_to(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def users_line(error: BaseException, package: str | None = None) -> str | None:
-    """File and line of a user's own code where an error arose; libraries and the platform are on the way there only.
+    """Return file and line of a user's own code where an error arose, also if libraries raised it.
 
     Args:
-        package: of the user, which may be installed among the libraries.
+        package: package of the user, which may be installed among the libraries.
 
     Returns:
         `<file>, line <n>`; None if no code of a user is on the way.
@@ -74,7 +74,7 @@ def users_line(error: BaseException, package: str | None = None) -> str | None:
 
 
 def users_frames(frames: Iterable[tuple[FrameType, int]], package: str | None = None) -> list[tuple[FrameType, int]]:
-    """Return those frames, each with its line, that are a user's own code; of one package if it is on the way."""
+    """Return the frames of a user's own code, each with its line; only those of one package if there are any."""
     frames = list(frames)
     top = package.partition(".")[0] if package else ""
     # Shipped domains are inside the platform's own package.
@@ -92,5 +92,5 @@ def _is_of_a_user(file: str) -> bool:
 
 @cache
 def _libraries() -> tuple[str, ...]:
-    """Asked for with an error only: Python reads a file for it, which no command needs to start."""
+    """Return the folders of libraries; cached and only for errors, because Python reads a file for it."""
     return tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))

@@ -1,6 +1,6 @@
-"""Name the points at which a test can kill this process, as if the machine had lost power.
+"""Name the points at which a test can kill this process, as in a power cut.
 
-Nothing of it is for users; it costs a look into the environment.
+It is not for users; it costs a look into the environment.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PASSED: Counter[str] = Counter()
 
 
 def failpoint(name: str) -> None:
-    """Kill this process, without any clean-up, if the environment names this place; else do nothing."""
+    """Kill this process, without any clean-up, if the environment names this point; else do nothing."""
     PASSED[name] += 1
     if os.environ.get(VARIABLE) in (name, f"{name}:{PASSED[name]}"):
         os.kill(os.getpid(), signal.SIGKILL)

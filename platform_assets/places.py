@@ -1,4 +1,4 @@
-"""Judge where things are: folders of this machine, buckets, web addresses; and who may look into a folder.
+"""Judge places: folders of this machine, buckets, web addresses; and who has access to a folder.
 
 A mode is written as `chmod` takes it. A file has that of its folder without the right to execute; a process writes both
 through its umask, which everything that it starts inherits.
@@ -59,39 +59,39 @@ Place = Annotated[str, BeforeValidator(_as_place), Field(min_length=1)]
 
 
 def names_bucket(url: str) -> bool:
-    """Return whether it is the URL of a bucket, or of something in one, of a kind of object store that is known."""
+    """Return whether it is the URL of a bucket, or of something in one, of a supported kind of object store."""
     parts = _URL.fullmatch(url)
     return bool(parts and parts[1] in FORMS and _BUCKETS[parts[1]].fullmatch(parts[2].partition("/")[0]))
 
 
 def is_object_store(place: str) -> bool:
-    """Return whether it is named by the URL of an object store."""
+    """Return whether it is an object store's URL."""
     return _URL.fullmatch(place) is not None
 
 
 def for_hadoop(place: str) -> str:
-    """Return a place as Spark takes it: without a scheme it would be one of the file system of `HADOOP_CONF_DIR`."""
+    """Return a place for Spark: without a scheme it would be in the file system of `HADOOP_CONF_DIR`."""
     return place if is_object_store(place) else f"file:{one_root(place)}"
 
 
 def one_root(folder: str) -> str:
-    """Return a folder with one slash before it: what follows two would be a machine in a URL, and Python keeps them."""
+    """Return a folder with one leading slash: after two, a URL would have a machine's name, and Python keeps them."""
     return f"/{folder.lstrip('/')}" if folder.startswith("//") else folder
 
 
 def folder_of(place: str) -> Path | None:
-    """Return the folder of this machine; None for what lies in an object store."""
+    """Return the folder of this machine; None for a place in an object store."""
     return None if is_object_store(place) else Path(place)
 
 
 def store_of(place: str) -> str | None:
-    """Return the kind of object store it lies in, as the scheme of its URL; None for a folder of this machine."""
+    """Return its kind of object store, by the scheme of its URL; None for a folder of this machine."""
     url = _URL.fullmatch(place)
     return url[1] if url else None
 
 
 def why_no_socket(below: str) -> str:
-    """Return what keeps a socket from being made there; empty if nothing does.
+    """Return why a socket cannot be made there; empty if it can.
 
     Args:
         below: its path in that folder, as long as it will be.
@@ -136,7 +136,7 @@ class Access:
 
     @property
     def umask(self) -> int:
-        """Return what a process never permits; what one folder permits and another does not, the folder withholds."""
+        """Return the process's umask; each folder's own mode restricts further."""
         return _ALL & ~(self.state | self.lake)
 
     @property
@@ -146,7 +146,7 @@ class Access:
 
 
 def make_folder(folder: Path, mode: int) -> None:
-    """Make a folder, and those above it that are missing, for those whom a mode names; one that is there stays."""
+    """Make a folder and missing parents with a mode; an existing folder stays unchanged."""
     if folder.is_dir():
         return
     if not folder.parent.is_dir():
@@ -157,7 +157,7 @@ def make_folder(folder: Path, mode: int) -> None:
 
 
 def take_folder(folder: Path, mode: int, allowed: Path | None) -> None:
-    """Make a folder as `make_folder` does. Give its mode also to an existing unused folder.
+    """Make a folder as `make_folder` does. Also give its mode to an existing unused folder.
 
     A folder made by hand has the default mode, which was not chosen.
 
@@ -170,9 +170,9 @@ def take_folder(folder: Path, mode: int, allowed: Path | None) -> None:
 
 
 def is_unused(folder: Path, allowed: Path | None) -> bool:
-    """Return whether a folder is this user's own and has nothing in it but the allowed entry.
+    """Return whether a folder is this user's own and is empty except for the allowed entry.
 
-    One that is open to all as `/tmp` is, is for others too, and a link may lead anywhere.
+    A folder open to all, such as `/tmp`, is for others too, and a link may lead anywhere.
     """
     try:
         seen = folder.stat(follow_symlinks=False)
@@ -183,12 +183,12 @@ def is_unused(folder: Path, allowed: Path | None) -> bool:
 
 
 def _open_to(folder: Path, mode: int) -> None:
-    """Give a folder a mode; what lies in it belongs to its group, where the group may look into it."""
+    """Give a folder a mode; its new files belong to its group, if the group has access."""
     folder.chmod(mode | (stat.S_ISGID if mode & stat.S_IRWXG else 0))
 
 
 def given_beyond(path: Path, mode: int) -> int:
-    """Return the permissions of a folder beyond a mode; 0 without any."""
+    """Return the permissions of a folder in excess of a mode; 0 without any."""
     try:
         return stat.S_IMODE(path.stat().st_mode) & _ALL & ~mode
     except FileNotFoundError:
@@ -234,7 +234,7 @@ def is_private_url(url: str) -> bool:
 
 
 def origin_of(url: str) -> str | None:
-    """Scheme, host and port of a page, as a browser names where a request comes from.
+    """Return scheme, host and port of a page, as browsers send the origin of a request.
 
     Returns:
         As in `https://dagster.example.com`; None for a URL without a valid origin.
@@ -247,7 +247,7 @@ def origin_of(url: str) -> str | None:
 
 
 def hosts_of(origin: str) -> frozenset[str]:
-    """Return what a request to a page may have for `Host`: the port can be left out where it is the usual one."""
+    """Return the valid `Host` headers of requests to a page: a default port can be left out."""
     scheme, _, place = origin.partition("://")
     has_port = ":" in place.rpartition("]")[2]
     return frozenset({place} if has_port else {place, place + _PORTS[scheme]})

@@ -1,4 +1,4 @@
-"""Report how far work is, while it runs."""
+"""Report the progress of work."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Progress:
-    """Say how far some work is.
+    """Progress of some work.
 
     Args:
         phase: current work, as in `computing`, or `starting Spark`.
         table: or another object of the work; empty if the phase says it all.
-        total: of these; 0 where it is not known, as for `batch`.
-        batch: how many of these are being done at once, by Spark.
-        finished: whether this is the last word on it.
+        total: number of these; 0 if unknown, as for `batch`.
+        batch: number of these that Spark is computing at once.
+        finished: whether this is the last report on it.
     """
 
     phase: str
@@ -39,7 +39,7 @@ def no_progress(now: Progress) -> None:
 
 @contextmanager
 def meanwhile(progress: OnProgress, phase: str) -> Iterator[None]:
-    """Report a phase of other work, within the work on a table or outside of any."""
+    """Report a phase of other work, during the work on a table or outside of any."""
     progress(Progress(phase))
     try:
         yield

@@ -111,7 +111,7 @@ def with_own_paths(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def place_of(setting: str, root: Path, environ: Mapping[str, str]) -> str | None:
-    """Return where a setting has its value from: the variable, or file and line; None for other places."""
+    """Return the source of a setting's value: the variable, or file and line; None for others."""
     variable = f"PLATFORM_{setting.upper()}"
     if variable in environ:
         return variable
@@ -127,7 +127,7 @@ def _place(file: Path, setting: str) -> str:
 
 
 def make_importable() -> None:
-    """Let this process, and those that it starts, import packages of the project's folder."""
+    """Let this process and its children import packages of the project's folder."""
     folder = str(project_folder() or "")
     if folder and folder not in sys.path:
         sys.path.append(folder)
@@ -139,7 +139,7 @@ def make_importable() -> None:
 
 
 def platform_in_use(state: Path, environ: Mapping[str, str]) -> tuple[str, bool]:
-    """Return which platform this process works with, in a line, and whether a person could mistake it for another."""
+    """Return the platform of this process in a line, and whether a person could mistake it for another."""
     folder = project_folder()
     over = [name for name in ("PLATFORM_STATE", "PLATFORM_DOMAINS") if environ.get(name)]
     if folder:

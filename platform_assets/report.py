@@ -1,7 +1,7 @@
-"""Say what a feature found as one value: parts that people read, and the data that programs get.
+"""Reports of features as one value: parts for people, and data for programs.
 
-How parts look in a terminal is in `cli.console`. Here they become Markdown, and a page that holds all it needs: one
-file, no script, escaped throughout.
+`cli.console` shows parts in a terminal. Here they become Markdown, or a self-contained page: one file, no script,
+escaped throughout.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Tone = Literal["", "bold", "bold red", "cyan", "dim", "green", "red", "yellow"]
 
 
 class Mark(NamedTuple):
-    """A few words in a tone of their own."""
+    """A few words in a tone."""
 
     text: str
     tone: Tone
@@ -73,7 +73,7 @@ class Points:
     """Sentences, each on a line of its own.
 
     Args:
-        quoted: whether they hold what others wrote.
+        quoted: whether they contain foreign text.
     """
 
     lines: Sequence[str]
@@ -85,11 +85,11 @@ class Table:
     """A table.
 
     Args:
-        title: above it; in Markdown and on a page a heading stands there instead.
-        rows: a cell for each column; those left out at the end are empty.
-        right: names of columns aligned at the right: numbers, which are never folded.
-        whole: names of columns whose values are never folded.
-        quoted: names of columns that hold what others wrote, or hashes.
+        title: above it; in Markdown and on a page it is a heading.
+        rows: a cell for each column; missing ones at the end are empty.
+        right: names of right-aligned columns: numbers, which are never wrapped.
+        whole: names of columns whose values are never wrapped.
+        quoted: names of columns with foreign text or hashes.
     """
 
     title: str
@@ -105,7 +105,7 @@ class Facts:
     """Names or numbers, each with its lines.
 
     Args:
-        right: whether names are numbers, aligned at the right.
+        right: whether names are numbers, right-aligned.
     """
 
     entries: Sequence[tuple[str, Sequence[str]]]
@@ -114,10 +114,10 @@ class Facts:
 
 @dataclass(frozen=True)
 class Calendar:
-    """A day in each cell: a few characters, a shade from 0 to 4, and all of it in words. Only a page shows it.
+    """A day in each cell: a few characters, a shade from 0 to 4, and its description. Only a page shows it.
 
     Args:
-        key: what the shades mean.
+        key: meaning of the shades.
     """
 
     title: str
@@ -135,7 +135,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Listing:
-    """A file, as it is written. Only a page shows it."""
+    """A file, as written. Only a page shows it."""
 
     text: str
 
@@ -145,7 +145,7 @@ class Details:
     """Parts that a page shows below a line that opens them; without a title they are open.
 
     Args:
-        everywhere: whether they are shown elsewhere as well; only a page has room for the others.
+        everywhere: whether they are shown elsewhere as well; others are only on a page.
     """
 
     title: str
@@ -159,11 +159,11 @@ Part = str | Note | Heading | Quote | Points | Table | Facts | Calendar | Plot |
 
 @dataclass(frozen=True)
 class Report:
-    """What a feature found.
+    """A feature's report.
 
     Args:
         parts: for people, in their order; a generator is walked once, and only for people.
-        data: for programs, as JSON takes it after `plain`.
+        data: for programs, as JSON after `plain`.
         needs_a_look: whether a person should do something.
     """
 
@@ -173,12 +173,12 @@ class Report:
 
 
 def picked(value: object, names: str, **more: object) -> dict[str, Any]:
-    """Return some fields of a value, by name, and others beside them."""
+    """Return some fields of a value by name, with additional ones."""
     return {name: getattr(value, name) for name in names.split()} | more
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON takes it: records as objects of the fields that they show, what has no form as text."""
+    """Return a value for JSON: records as objects of their shown fields, values without a form as text."""
     if isinstance(value, str | int | float | None):
         return value
     if isinstance(value, Mapping):
@@ -204,7 +204,7 @@ _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 
 
 def markdown(parts: Iterable[Part]) -> list[str]:
-    """Return a report as lines of Markdown; what only a page has room for is left out."""
+    """Return a report as lines of Markdown, without parts meant only for a page."""
     lines: list[str] = []
     for part in parts:
         if block := markdown(part.parts if part.everywhere else ()) if isinstance(part, Details) else [*_block(part)]:
@@ -268,7 +268,7 @@ def page(title: str, parts: Iterable[Part]) -> str:
 
 
 def _spans(text: str) -> Markup:
-    """Return text as HTML, with code where Markdown would have it."""
+    """Return text as HTML, with Markdown's code marked."""
     from markupsafe import Markup
 
     shown = str(Markup.escape(visible(text, breaks=True)))
@@ -276,7 +276,7 @@ def _spans(text: str) -> Markup:
 
 
 def _months(days: Mapping[date, tuple[str, int, str]]) -> list[tuple[str, list[tuple[str, int, str] | None]]]:
-    """Return the months that have such a day, each with what there is of its days."""
+    """Return the months with such days, each with the content of its days."""
     months = sorted({(day.year, day.month) for day in days})
     return [
         (f"{year}-{month:02}", [days.get(date(year, month, n + 1)) for n in range(monthrange(year, month)[1])])
@@ -285,7 +285,7 @@ def _months(days: Mapping[date, tuple[str, int, str]]) -> list[tuple[str, list[t
 
 
 def _drawn(plot: Plot) -> Markup:
-    """Return two lines by day as a picture: before is dashed with open circles, after is whole with filled squares."""
+    """Draw two lines by day: before is dashed with open circles, after is solid with filled squares."""
     from markupsafe import Markup
     from matplotlib import rc_context
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num

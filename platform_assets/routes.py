@@ -1,4 +1,4 @@
-"""Where announcements go besides the log and the webhook: of which kinds, for which owners, and at which hours."""
+"""Routes of announcements besides the log and the webhook: by kind, owner, and hours."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Route(BaseModel):
         url_env: the environment variable that holds the address, which is a secret.
         kinds: of incidents, and `plan` for events that plan files list.
         owners: of tables, and of plans; empty for all.
-        quiet: hours at which nothing is sent, as `22:00-07:00` in UTC or `22:00-07:00 Europe/Berlin`. Afterwards
-            comes what is still so.
+        quiet: hours at which nothing is sent, as `22:00-07:00` in UTC or `22:00-07:00 Europe/Berlin`. Afterwards the
+            route gets incidents that still last.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -47,7 +47,7 @@ class Route(BaseModel):
         return value
 
     def wants(self, kind: Kind, owners: frozenset[str]) -> bool:
-        """Return whether it gets a kind of announcement about something of these owners; of none, it is for all."""
+        """Return whether it gets a kind of announcement about something of these owners; without owners, all do."""
         return kind in self.kinds and (not self.owners or not owners or not owners.isdisjoint(self.owners))
 
     def is_quiet(self, now: datetime) -> bool:

@@ -1,7 +1,7 @@
 """What tables promise: pure values without any engine behind them.
 
-Here belong the words a contract is written in (columns, keys, read windows, rules, sources, checks) and the tests
-that a declaration makes sense by itself. What follows from a contract is computed in the rooms above.
+Put here the vocabulary of contracts (columns, keys, read windows, rules, sources, checks) and the tests that a
+declaration is consistent. What follows from a contract is computed in the rooms above.
 """
 
 from platform_assets.contracts.calendar import EveryDays, Protected, Weekdays

@@ -1,4 +1,4 @@
-"""Days of a table that are not like others: on which rows are expected, and which are protected from changes."""
+"""Special days of a table: days with expected rows, and days protected from changes."""
 
 from __future__ import annotations
 

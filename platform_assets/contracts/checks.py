@@ -1,7 +1,7 @@
 """Checks that a contract declares beyond columns and keys: against other tables, on volume, freshness, settled sums.
 
-The contract itself and the conservation of rows are not here to be chosen: they always block, so that nothing
-unproved is ever visible.
+The contract itself and the conservation of rows cannot be chosen: they always block, so that nothing unproved is ever
+visible.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _FUNCTIONS: dict[str, Function] = {name: name for name in get_args(Function)}
 
 
 class ToleranceError(ContractError):
-    """A tolerance says nothing that two figures could keep."""
+    """A tolerance that no two figures could keep."""
 
     is_misspelt = True
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far two sides may lie apart and still agree.
+    """How far two sides may differ and still agree.
 
     Args:
         absolute: most difference of two figures.
@@ -54,10 +54,10 @@ class Tolerance:
 
     @classmethod
     def parse(cls, text: str) -> Tolerance:
-        """Return the tolerance that a text says; an empty one allows nothing.
+        """Parse a tolerance from its text; an empty one allows nothing.
 
         Raises:
-            ToleranceError: it is no tolerance, or an impossible one.
+            ToleranceError: the text is not a tolerance, or an impossible one.
         """
         found: dict[str, Decimal] = {}
         for part in text.split(",") if text.strip() else ():
@@ -207,7 +207,7 @@ class Aggregate:
 
     @classmethod
     def parse(cls, expression: str) -> Aggregate | None:
-        """Return the aggregate that an expression is; None if it is another one, or an expression of several."""
+        """Parse a single aggregate; None for any other expression."""
         match = _ONE_AGGREGATE.fullmatch(expression)
         return cls(_FUNCTIONS[match[1].lower()], match[2].strip()) if match and _is_one_argument(match[2]) else None
 
@@ -284,7 +284,7 @@ class Reconciliation:
 
     @property
     def allowed(self) -> Tolerance:
-        """The tolerance that its text says."""
+        """Return the parsed tolerance."""
         return Tolerance.parse(self.tolerance)
 
     def _problems(self) -> Iterator[ContractError]:
@@ -329,12 +329,12 @@ class Comparison:
 
     @property
     def allowed(self) -> Tolerance:
-        """The tolerance that its text says."""
+        """Return the parsed tolerance."""
         return Tolerance.parse(self.tolerance)
 
     @property
     def other_table(self) -> str | None:
-        """The table that the other side is; None for a golden copy."""
+        """Return the table of the other side; None for a golden copy."""
         match = TABLE_SIDE.fullmatch(self.other)
         return match[1] if match else None
 
@@ -366,7 +366,7 @@ class Freshness:
 
 
 def _is_one_argument(text: str) -> bool:
-    """Return whether every bracket is closed by one of its own and no comma is outside: `a) + sum(b` is no argument."""
+    """Return whether brackets match and no comma is outside of them: `a) + sum(b` is not one argument."""
     depth = 0
     for character in text:
         depth += (character == "(") - (character == ")")
@@ -404,7 +404,7 @@ class Settled:
 
     @property
     def allowed(self) -> Tolerance:
-        """The tolerance that its text says."""
+        """Return the parsed tolerance."""
         return Tolerance.parse(self.tolerance)
 
     def _problems(self) -> Iterator[ContractError]:
@@ -425,7 +425,7 @@ class Settled:
 
 
 def settled_problems(table: str, columns: Collection[Column], declared: Collection[Settled]) -> Iterator[ContractError]:
-    """Yield why a table cannot keep settled figures, as far as its contract alone shows."""
+    """Yield why a table cannot have settled figures, as far as its contract alone shows."""
     by_name = {column.name: column for column in columns}
 
     def error(what: str, todo: str, field: str) -> ContractError:
@@ -452,7 +452,7 @@ def settled_problems(table: str, columns: Collection[Column], declared: Collecti
 
 
 def _unfit(column: Column, part: str) -> str | None:
-    """Return why a column cannot be summed, or summed by; None where it can."""
+    """Return why a column cannot be summed or grouped by; None if it can."""
     if column.sensitive:
         return "it is sensitive, and its values would stay in manifests"
     if column.type == "double":

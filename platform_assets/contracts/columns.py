@@ -27,12 +27,12 @@ def digits_of(type_: str) -> tuple[int, int] | None:
 
 
 def words(condition: str) -> frozenset[str]:
-    """Return what may be names of columns in a condition of SQL: all its words, but for those in texts."""
+    """Return possible column names in an SQL condition: all its words, except in texts."""
     return frozenset(re.findall(r"\w+", re.sub(r"'[^']*'", " ", condition.lower())))
 
 
 def is_zone(name: str) -> bool:
-    """Return whether a time zone has this name in the IANA database, and is one of a place."""
+    """Return whether the IANA database has a time zone of this name for a place."""
     return "/" in name and name in available_timezones()
 
 

@@ -1,4 +1,4 @@
-"""A domain: contracts that belong together, where their transforms are, and what lies downstream of its tables."""
+"""A domain: contracts that belong together, their transforms, and consumers downstream of its tables."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ class Catalogue:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every table's name, each after the tables it reads."""
+        """Return every table's name, each after its inputs."""
         return tuple(contract.name for contract in self.tables)
 
     @property
@@ -184,7 +184,7 @@ class Catalogue:
         return tuple(exposure for domain in self.domains for exposure in domain.exposures)
 
     def exposures_of(self, tables: Collection[str]) -> dict[str, tuple[str, ...]]:
-        """Return the exposures that read one of some tables, each with those of them that it reads."""
+        """Return the exposures that read one of some tables, each with those that it reads."""
         read = {each.name: tuple(sorted(set(tables).intersection(each.reads))) for each in self.exposures}
         return {name: of_them for name, of_them in read.items() if of_them}
 
@@ -196,17 +196,17 @@ class Catalogue:
 
     @cached_property
     def histories(self) -> frozenset[str]:
-        """The raw tables whose silver rows are read as of a day."""
+        """Return the raw tables whose silver rows are read as of a day."""
         as_of = {read.table for contract in self.tables for read in contract.inputs if isinstance(read.window, AsOf)}
         raw = [contract.inputs[:1] for contract in self.tables if contract.name in as_of]
         return frozenset(read.table for reads in raw for read in reads)
 
     def protecting(self, name: str) -> tuple[Protected, ...]:
-        """Return what protects days of a table: what does so of any raw table that it is made from."""
+        """Return the protections of a table's days: those of all its raw tables."""
         return tuple(period for table in self.with_inputs([name]) for period in self[table].protected)
 
     def with_inputs(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return some tables and all that they are made from, directly or not, inputs first."""
+        """Return some tables and everything upstream, inputs first."""
         above = set(names)
         for contract in reversed(self.tables):
             if contract.name in above:
@@ -214,7 +214,7 @@ class Catalogue:
         return tuple(name for name in self.names if name in above)
 
     def with_dependants(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return some tables and all that are made from them, directly or not, inputs first."""
+        """Return some tables and everything downstream, inputs first."""
         below = set(names)
         for contract in self.tables:
             if any(read.table in below for read in contract.inputs):

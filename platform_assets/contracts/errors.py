@@ -101,7 +101,7 @@ def field_problems(declared: object, whose: str, table: str | None = None) -> It
 
 
 def _allowed_in(kind: type) -> tuple[tuple[str, ...], TypeAdapter[Any]]:
-    """Return the fields of a dataclass and what checks them all, made once: one for each field takes twice as long."""
+    """Return the fields of a dataclass and one validator for all, cached: one for each takes twice as long."""
     if kind not in _ALLOWED:
         hints = get_type_hints(kind, include_extras=True)
         together: Any = GenericAlias(tuple, tuple(hints.values()))
@@ -119,7 +119,7 @@ def _by_field(names: Sequence[str], error: ValidationError) -> dict[str, list[Er
 
 
 def _first_place(found: Iterable[ErrorDetails]) -> tuple[str, list[ErrorDetails]]:
-    """Return the first part of a field that is wrong, and all that could be there instead."""
+    """Return the first wrong part of a field, and all values allowed there."""
     by_place: dict[str, list[ErrorDetails]] = {}
     for problem in found:
         place = "".join(f"[{step}]" for step in problem["loc"] if isinstance(step, int))
@@ -148,12 +148,12 @@ _FOLLOWS = (AttributeError, LookupError, TypeError, ValueError)
 
 @dataclass(frozen=True)
 class Gathered:
-    """A problem of a declaration that was made all the same.
+    """A mistake of a declaration that was created nevertheless.
 
     Args:
-        error: as it would have been raised.
-        declared: that has the problem; None where it lies between declarations.
-        frames: where it was made, outermost first, each with its line.
+        error: the error that would have been raised.
+        declared: declaration with the mistake; None if it is between declarations.
+        frames: where it was created, outermost first, each with its line.
     """
 
     error: ContractError
@@ -166,7 +166,7 @@ _GATHERING: ContextVar[list[Gathered] | None] = ContextVar("gathering", default=
 
 @contextmanager
 def gathering() -> Iterator[list[Gathered]]:
-    """Gather mistakes instead of raising them. The caller must refuse what was made inside if there are any."""
+    """Collect mistakes instead of raising them. The caller must refuse this block's declarations if there are any."""
     gathered: list[Gathered] = []
     token = _GATHERING.set(gathered)
     try:
@@ -181,10 +181,10 @@ def check_declaration(
     problems: Callable[[], Iterable[ContractError]] = lambda: (),
     table: str | None = None,
 ) -> None:
-    """Refuse a declaration with a field that is not what its annotation says, or with fields that contradict others.
+    """Refuse a declaration with a field of a wrong value, or with fields that contradict each other.
 
     Args:
-        problems: of its fields with each other; asked for only where each by itself is right.
+        problems: contradictions between its fields; called only if each field by itself is right.
     """
 
     def all_problems() -> Iterator[ContractError]:
@@ -197,9 +197,9 @@ def check_declaration(
 
 
 def wrong_among(parts: Iterable[object], table: str) -> bool:
-    """Return whether parts of a table's declaration have mistakes that were noted: they are that table's from now on.
+    """Return whether parts of a table's declaration have collected mistakes: they belong to that table from now on.
 
-    What would be said of the whole because of such a part is no mistake of its own.
+    A mistake of the whole that only follows from such a part is not a mistake of its own.
     """
     gathered = _GATHERING.get() or ()
     mine = {id(part) for part in parts}  # equal ones may be another table's
@@ -210,7 +210,7 @@ def wrong_among(parts: Iterable[object], table: str) -> bool:
 
 
 def refuse(problems: Iterable[ContractError], declared: object = None) -> None:
-    """Raise the first of some problems; note all of them where they are gathered.
+    """Raise the first problem, or collect all of them.
 
     Raises:
         ContractError: there is one, and no `gathering` is active.

@@ -90,12 +90,12 @@ class Csv:
 
     @property
     def dialect(self) -> dict[str, Any]:
-        """Return what makes records other than by default, whatever their fields mean."""
+        """Return the declarations that affect how records are read, whatever their fields mean."""
         return declared_parts(self, *_OF_RECORDS)
 
 
 def declared_parts(declared: object, *names: str) -> dict[str, Any]:
-    """Return which of some fields of a declaration say other than by default, as JSON has them."""
+    """Return which of some fields differ from their defaults, as JSON values."""
     values = {
         name: getattr(declared, name) for name in names if getattr(declared, name) != getattr(type(declared), name)
     }
@@ -118,10 +118,10 @@ _PARTS = re.compile(r"%(.)|([^%]+)|%")
 
 
 def date_pattern(pattern: str, type_: str) -> tuple[str, dict[str, int]]:
-    """Return what a date or time as a pattern of `strptime` has it matches as a whole, and the group of each directive.
+    """Return a regular expression for whole texts of a `strptime` pattern, and the group of each directive.
 
     Raises:
-        ValueError: there is no such pattern for a column of the type; the text says why.
+        ValueError: a column of the type cannot have such a pattern; the text says why.
     """
     parts = [(found[1], found[2] or "") for found in _PARTS.finditer(pattern)]
     groups: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Kinds of rules: each function returns what a rule asks of rows, as a plain value.
+"""Kinds of rules: each function returns a rule's condition on rows, as a plain value.
 
 To add a kind of condition on single rows, add one function here that returns its SQL.
 """
@@ -32,20 +32,20 @@ _OF_VALUES: Mapping[type, str] = {bool: "boolean", int: "number", Decimal: "numb
 
 @dataclass(frozen=True)
 class Kind:
-    """What a rule asks of rows.
+    """A rule's condition on rows.
 
     Args:
-        name: of the kind: the function that makes it.
-        text: for a person; of a kind about single rows, the condition in Spark SQL.
-        columns: that must exist; a null in any of them fails.
+        name: name of the kind: the function that makes it.
+        text: for a person; for a kind about single rows, the condition in Spark SQL.
+        columns: required columns; a null in any of them fails.
         is_condition: whether each row is judged by itself, by `text`.
-        compared: values that the column is compared with.
-        family: that the column has to be of, as `text`; empty for any.
+        compared: values with which the column is compared.
+        family: required type family, as the type of `text`; empty for any.
         alike: whether the columns are compared with each other.
-        within: `window` looks for equal rows on other days, too.
-        table: in which rows have to exist as of the day; empty for other kinds.
-        theirs: the columns there.
-        wrong: what makes it a kind that no row could keep or break.
+        within: `window` also compares rows of other days.
+        table: table in which rows must exist as of the day; empty for other kinds.
+        theirs: columns in that table.
+        wrong: why no row could keep or break it, if so.
     """
 
     name: str
@@ -62,12 +62,12 @@ class Kind:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names that a contract gives: of columns, and of another table and its columns."""
+        """Return the contract's names in it: of columns, and of another table and its columns."""
         return (*self.columns, *((self.table, *self.theirs) if self.name == "exists" else ()))
 
 
 def condition(sql: str) -> Kind:
-    """Return what a rule asks whose condition is given as a text."""
+    """Return the kind of a condition that is given as text."""
     return Kind("condition", sql)
 
 
@@ -160,12 +160,12 @@ KINDS = (not_null, in_range, one_of, matches, length, compare, unique, exists)
 
 
 def family_of(type_: str) -> str:
-    """Return what values of a column's type can be compared with."""
+    """Return the family of types whose values can be compared with a column's."""
     return "number" if digits_of(type_) else _FAMILIES.get(type_, type_)
 
 
 def type_problem(kind: Kind, types: Mapping[str, str]) -> str:
-    """Return why a kind cannot judge columns of these types, as the end of a sentence; empty where it can."""
+    """Return why a kind cannot judge columns of these types, as the end of a sentence; empty if it can."""
     ours = {name: types[name] for name in kind.columns}
     families = {family_of(type_) for type_ in ours.values()}
     shown = " and ".join(f"{name} ({type_})" for name, type_ in ours.items())

@@ -1,4 +1,4 @@
-"""Where a source lands its files, and how it says that they are complete."""
+"""Where a source lands its files, and how it marks them as complete."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def without_compression(name: str) -> str:
 
 
 def format_of(name: str, source: LandingFiles | None = None) -> Format | None:
-    """Return how a file of this name holds its rows; None if neither its ending nor its source says so."""
+    """Return the format of a file of this name; None if neither its ending nor its source says so."""
     small = name.lower()
     stem = without_compression(small)
     endings = source.csv.endings if source and source.csv else ()
@@ -127,11 +127,11 @@ class LandingFiles:
 
     @property
     def marks_files(self) -> bool:
-        """Return whether each file has a marker of its own, instead of the folder of an arrival date."""
+        """Return whether each file has its own marker, instead of the folder of an arrival date."""
         return self.complete is not None and self.complete.startswith(".")
 
     def misfits(self, contract: Any) -> Iterator[tuple[str, str, str]]:
-        """Yield why the contract of a raw table cannot be fed by this source: what it lacks, what to do, the field.
+        """Yield why this source does not fit the contract of a raw table: what is missing, what to do, the field.
 
         Args:
             contract: the `Contract`, whose own fields are right.

@@ -1,4 +1,4 @@
-"""Rules: what rows of a table must meet, and what becomes of a row or a day that breaks them, and where it is read."""
+"""Rules: conditions on rows of a table, the fate of rows or days that break them, and tables of rows set aside."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RowTolerance:
 
     @classmethod
     def parse(cls, text: str) -> RowTolerance | None:
-        """Return the tolerance in a text; None if it is not one, or an impossible one."""
+        """Parse a tolerance; None if the text is not one, or an impossible one."""
         found: dict[str, Decimal] = {}
         for part in text.split(",") if text.strip() else ():
             match = _PART.fullmatch(part.strip())
@@ -91,12 +91,12 @@ class Rule:
 
     @property
     def kind(self) -> Kind:
-        """Return what it asks of rows."""
+        """Return its condition on rows."""
         return self.expression if isinstance(self.expression, Kind) else condition(self.expression)
 
     @property
     def allowed(self) -> RowTolerance | None:
-        """Return how many rows may break it before the day is refused or warned of; None where any number may."""
+        """Return how many rows may break it before the day is refused or warned of; None for any number."""
         return None if self.quarantines and not self.tolerance.strip() else RowTolerance.parse(self.tolerance)
 
     @property
@@ -183,7 +183,7 @@ def declared_rule_problems(table: str, rules: Sequence[Rule], as_of: Collection[
 def rule_problems(
     table: str, rules: Sequence[Rule], first_input: str, types_of: Mapping[str, Types]
 ) -> Iterator[ContractError]:
-    """Yield rules that look at columns that are not there, or compare types that do not compare.
+    """Yield rules with missing columns or incomparable types.
 
     Args:
         first_input: of the table; of silver, the raw table.
@@ -218,12 +218,12 @@ def _error(table: str, rule: Rule, what: str, todo: str) -> ContractError:
 
 
 def refused_table(raw: str) -> str:
-    """Return where rows refused at parsing go, for a raw table."""
+    """Return the table of rows refused at parsing, for a raw table."""
     return f"refused.{raw.partition('.')[2]}"
 
 
 def quarantine_table(silver: str) -> str:
-    """Return where rows that break a rule go, for a silver table."""
+    """Return the table of quarantined rows, for a silver table."""
     return f"quarantine.{silver.partition('.')[2]}"
 
 

@@ -51,7 +51,7 @@ DAY = "event_date"
 
 @dataclass(frozen=True)
 class Input:
-    """Declare one table that a transform reads, and which days of it one day needs.
+    """Declare one input of a transform, and which of its days one day reads.
 
     Args:
         table: `<layer>.<table>`. The transform gets it as a parameter that is named without the layer.
@@ -72,7 +72,7 @@ class Input:
 
 
 def _name_problems(name: str) -> Iterator[ContractError]:
-    """Yield why something is no name of a table."""
+    """Yield why a text is not the name of a table."""
     layer, _, table = name.partition(".")
     if layer not in LAYERS or not IDENTIFIER.fullmatch(table):
         yield ContractError(
@@ -249,7 +249,7 @@ class Contract:
         yield from self._version_problems()
 
     def _version_problems(self) -> Iterator[ContractError]:
-        """Yield why the versions of a key cannot be ordered, on which day they lie, or which of them counts."""
+        """Yield why the versions of a key cannot be ordered or assigned to a day, or none can be chosen."""
         is_column = self.voided is None or IDENTIFIER.fullmatch(self.voided)
         if self.voided is not None and not is_column and not words(self.voided) & {*self.column_names}:
             yield self._error(
@@ -381,17 +381,17 @@ class Contract:
 
     @property
     def layer(self) -> Layer:
-        """raw, silver or gold."""
+        """Return raw, silver or gold."""
         return next(layer for layer in LAYERS if layer == self.name.split(".")[0])
 
     @property
     def table(self) -> str:
-        """The name without its layer."""
+        """Return the name without its layer."""
         return self.name.split(".")[1]
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """Names of the declared columns, in order, without the day."""
+        """Return the names of the declared columns, in order, without the day."""
         return tuple(column.name for column in self.columns)
 
     @property
@@ -406,7 +406,7 @@ class Contract:
 
     @property
     def judging_rules(self) -> tuple[Rule, ...]:
-        """The rules about rows to be published, by which a day is refused or warned of."""
+        """Return the rules about rows to be published, which can refuse a day or warn of it."""
         return tuple(rule for rule in self.rules if not rule.quarantines)
 
     @property
@@ -416,24 +416,24 @@ class Contract:
 
     @property
     def versioned_by(self) -> tuple[str, ...]:
-        """The columns that order the versions of a key, the most significant first; none where it declares none."""
+        """Return the columns that order the versions of a key, the most significant first; none if it declares none."""
         return (self.updated_at,) if isinstance(self.updated_at, str) else self.updated_at or ()
 
     @property
     def needed(self) -> frozenset[str]:
-        """The columns without which no row can be taken and ordered."""
+        """Return the columns without which no row can be ingested and ordered."""
         named = {*self.key, self.event_time, *self.versioned_by, *words(self.voided or "")}
         return frozenset(name for name in self.column_names if name in named)
 
     @property
     def takes_undated(self) -> bool:
-        """Return whether a delete may lack the event time, since its key says which record it takes back."""
+        """Return whether a delete may lack the event time, since its key identifies the record."""
         is_whole = self.source is None or self.source.replaces is not None
         return self.voided is not None and not is_whole and self.event_time not in {*self.key, *self.versioned_by}
 
     @property
     def void_condition(self) -> str | None:
-        """The condition in Spark SQL by which a raw row withdraws its key."""
+        """Return the condition in Spark SQL by which a raw row deletes its key."""
         return f"`{self.voided}`" if self.voided in self.column_names else self.voided and f"({self.voided})"
 
     def expects(self, day: date) -> bool:

@@ -1,6 +1,6 @@
 """Read windows: which days of an input one day of a table reads.
 
-Only the declarations live here. What they mean for filters and for invalidation is computed in
+Only the declarations are here. Their meaning for filters and invalidation is computed in
 `platform_assets.planning.windows`, from these values alone.
 """
 

@@ -1,7 +1,7 @@
 """Queries over all days at once: totals, timings, and a cache of the last look at all days.
 
 Only an index. A cached look is valid while the ledger shows the publication of its release; indexing a publication
-anew deletes it. Without one, all days are looked at.
+again deletes it. Without one, all days are looked at.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from platform_assets.records.history import RELOAD, DayMark, DayTotals, Timing
 
 
 class Counts:
-    """Answers that take a row for each table, or for each day that changed."""
+    """Queries that return a row for each table, or for each changed day."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def totals(self, tables: Collection[str], *, at: int) -> dict[str, DayTotals]:
-        """Add up what `Ledger.current_days` has of all days of each table."""
+        """Return totals over all days of each table, as `Ledger.current_days` has them."""
         rows = cast(func.sum(days.c.rows), BigInteger)  # PostgreSQL's sum of such is a decimal
         delivered = rows - _total("tombstones", "withdrawals")
         query = select(
@@ -55,13 +55,13 @@ class Counts:
         return {table: counted.get(table, DayTotals()) for table in tables}
 
     def refused(self, table: str, *, since: date) -> dict[date, tuple[int, int]]:
-        """Count the rows that were refused at parsing and all that were delivered, by arrival date from one on."""
+        """Count refused and delivered rows, by arrival date from one on."""
         with self._database.reading() as connection:
             rows = connection.execute(refused_by_date(table, since)).all()
         return {on: (refused, landed) for on, refused, landed in rows}
 
     def published_between(self, first: int, last: int) -> dict[str, set[date]]:
-        """Return the days that releases after one made, up to another, by table."""
+        """Return the days of releases after one, up to another, by table."""
         query = select(days.c.table, days.c.day).distinct().join_from(publications, days)
         by_table: defaultdict[str, set[date]] = defaultdict(set)
         for row in self._database.rows(query.where(publications.c.release.between(first + 1, last))):
@@ -69,7 +69,7 @@ class Counts:
         return dict(by_table)
 
     def timings(self, tables: Collection[str]) -> tuple[Timing, ...]:
-        """Return every recomputation of some tables that took its time, oldest first; also those replaced since."""
+        """Return every timed recomputation of some tables, oldest first; also those replaced since."""
         seconds = func.sum(days.c.seconds)
         query = select(
             days.c.table, func.count().label("days"), seconds.label("seconds"), publications.c.run, days.c.publication
@@ -98,7 +98,7 @@ class Looks:
         self._database = database
 
     def since(self, look_for: str, *, at: int, calendar: Calendar, today: date) -> Since | None:
-        """Return the last look, and what happened since; None where all days have to be looked at."""
+        """Return the last look, and what happened since; None if all days must be looked at."""
         # Only while the publication at whose release it was had is indexed.
         its = select(looks).join(publications, publications.c.publication == looks.c.publication)
         its = its.where(looks.c.look_for == look_for, publications.c.release == looks.c.release, looks.c.release <= at)
@@ -115,7 +115,7 @@ class Looks:
         return Since(look, published, calendar, rows[0]["checksum"])
 
     def begin(self, look_for: str, at: int) -> str:
-        """Make a place for a look at all days, before anything is read for it: what does away with looks empties it.
+        """Mark the beginning of a look at all days, before anything is read for it: deleting looks deletes the mark.
 
         Returns:
             The mark with which the look can be kept; empty where it cannot be.
@@ -133,7 +133,7 @@ class Looks:
             return str(row["checksum"])
 
     def keep(self, look_for: str, at: int, look: Look, mark: str) -> None:
-        """Remember a look, in place of the one that it began with, or of nothing; else it is not kept.
+        """Store a look in place of its mark, or of nothing; otherwise do not store it.
 
         If the mark is gone, another process changed or rebuilt the ledger during the look, so the look may be outdated.
         A ledger opened for reading stays as it is.
@@ -148,7 +148,7 @@ class Looks:
                 connection.execute(place.values(**row, checksum=token_hex(16)))
 
     def forget(self) -> None:
-        """Do away with all looks: every day is looked at once more."""
+        """Delete all looks: every day is looked at again."""
         with self._database.writing() as connection:
             forget_looks(connection, None)
 
@@ -166,7 +166,7 @@ class Looks:
                 insert_new(connection, views, {"table": table, "content": content, "digests": digests})
 
     def marks(self, table: str, first: date, last: date, *, at: int) -> dict[date, DayMark]:
-        """Return what `Ledger.marks` does, of the days of one table from one to another."""
+        """Return the same as `Ledger.marks`, for days of one table from one to another."""
         named = [publications.c.release if name == "release" else days.c[name] for name in DayMark._fields]
         query = select(*named).join_from(days, publications).where(days.c.table == table, is_current(at))
         query = query.where(days.c.day.between(first, last), publications.c.release <= at).order_by(days.c.day)
@@ -174,7 +174,7 @@ class Looks:
             return {row[0]: DayMark(*row) for row in connection.execute(query).all()}
 
     def newest_release(self, table: str, until: date, *, at: int) -> int:
-        """Return the newest release, up to one, that published any day of a table up to a day; -1 without any."""
+        """Return the newest release, up to one, that published a day of a table up to a day; -1 without any."""
         query = select(func.max(publications.c.release).label("release")).join_from(days, publications)
         query = query.where(days.c.table == table, days.c.day <= until, publications.c.release <= at)
         newest: int | None = self._database.rows(query)[0]["release"]
@@ -182,7 +182,7 @@ class Looks:
 
 
 def forget_looks(connection: Connection, since: int | None) -> None:
-    """Delete the looks at releases about which the ledger knows something new."""
+    """Delete the looks at releases about which the ledger has news."""
     connection.execute(delete(looks) if since is None else delete(looks).where(looks.c.release >= since))
 
 

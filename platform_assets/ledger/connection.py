@@ -1,4 +1,4 @@
-"""From a URL to a database that behaves the same, whether SQLite or PostgreSQL.
+"""Open a database that behaves the same, whether SQLite or PostgreSQL.
 
 One writer at a time on both: SQLite by `BEGIN IMMEDIATE`, PostgreSQL by an advisory lock held until the transaction
 ends. Writers are rare and take milliseconds, so nothing is gained by letting them contend for single rows.
@@ -42,7 +42,7 @@ _WRITERS = int.from_bytes(b"ledger", "big")
 
 
 def parse_url(url: str) -> URL:
-    """Return the URL with the driver we ship, and a path as it is on disk: SQLAlchemy decodes everything but that."""
+    """Return the URL with our driver, and a path as on disk: SQLAlchemy decodes everything but that."""
     try:
         parsed = make_url(url)
         backend = parsed.get_backend_name().lower()
@@ -71,12 +71,12 @@ def sqlite_file(url: URL) -> Path | None:
 
 
 def _engine(url: URL | str, **options: Any) -> Engine:
-    """Make SQLAlchemy's engine with a JSON parser three times as fast: every day has two such values."""
+    """Make SQLAlchemy's engine with a JSON parser three times as fast: every day has two JSON values."""
     return create_engine(url, json_deserializer=from_json, **options)
 
 
 def memory_engine() -> Engine:
-    """Return a SQLite database of this process alone, gone with it."""
+    """Return a private SQLite database in memory."""
     engine = _engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
     _behave(engine, writable=True)
     return engine
@@ -111,7 +111,7 @@ def open_engine(url: URL, *, writable: bool) -> Engine:
 
 
 def _require_any_text(url: URL, connection: Any, _: object) -> None:
-    """Refuse a server's database that cannot keep every name and reason; the first one would fail a publication."""
+    """Refuse a server's database that cannot store every name and reason; the first one would fail a publication."""
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         raise LedgerError(
@@ -121,10 +121,10 @@ def _require_any_text(url: URL, connection: Any, _: object) -> None:
 
 
 def prepare_folder(url: URL) -> None:
-    """Make the folder of a SQLite ledger and see that it can be written, before anything is computed.
+    """Make the folder of a SQLite ledger and check that it can be written, before anything is computed.
 
     Raises:
-        LedgerReadOnlyError: nothing can be written there.
+        LedgerReadOnlyError: it cannot be written.
         LedgerUnreachableError: the path cannot be a file.
     """
     file = sqlite_file(url)
@@ -148,7 +148,7 @@ def prepare_folder(url: URL) -> None:
 
 
 def switch_to_wal(url: URL) -> None:
-    """Put a SQLite file in WAL mode, so that readers never wait for a writer; it stays so for everybody.
+    """Put a SQLite file in WAL mode, permanently, so that readers never wait for a writer.
 
     The switch needs the file for itself and does not honour `busy_timeout`, so first openings at the same moment wait
     for each other here.
@@ -170,7 +170,7 @@ def switch_to_wal(url: URL) -> None:
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """Begin a transaction for questions."""
+    """Begin a transaction for reading."""
     try:
         with engine.begin() as connection:
             yield connection
@@ -180,7 +180,7 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def texts_of_any_bytes(connection: Connection) -> Iterator[None]:
-    """Within it, bytes that are no UTF-8 are read as another text: SQLite keeps any, and reads no row behind them."""
+    """Read bytes that are not UTF-8 as other text in this block: SQLite stores any, and reads no row after them."""
     driver = connection.connection.driver_connection
     if not isinstance(driver, sqlite3.Connection):  # a server takes none
         yield
@@ -210,7 +210,7 @@ def writing(engine: Engine, *, waits_s: int = BUSY_TIMEOUT_S) -> Iterator[Connec
 
 
 def _translated(error: DBAPIError, url: URL) -> Exception:
-    """Return an error for a person, unless it can only be a mistake of ours: a broken constraint, a wrong statement."""
+    """Return an error for a person, unless it can only be our mistake: a broken constraint, a wrong statement."""
     file = sqlite_file(url)
     if file is not None and (where := moved_to(file)):  # while it was open here
         return moved_error(file, where)
@@ -220,7 +220,7 @@ def _translated(error: DBAPIError, url: URL) -> Exception:
 
 
 def _behave(engine: Engine, *, writable: bool) -> None:
-    """Set what holds for every SQLite connection."""
+    """Set the options of every SQLite connection."""
 
     @event.listens_for(engine, "connect")
     def _on_connect(connection: sqlite3.Connection, _: object) -> None:
@@ -251,7 +251,7 @@ def _behave(engine: Engine, *, writable: bool) -> None:
 
 
 def connect_reader(file: Path) -> sqlite3.Connection:
-    """Return a connection that can only read, also where nothing can be written."""
+    """Return a read-only connection, also on a read-only disk."""
     # A reader must be able to open a copy on a read-only disk. Without a WAL beside it, SQLite needs `immutable`, or it
     # tries to create its shared memory file.
     if not _has_wal(file) and not _is_writable(file.parent):
@@ -272,7 +272,7 @@ def _connect(file: Path, options: str) -> sqlite3.Connection:
 
 
 def _has_wal(file: Path) -> bool:
-    """Return whether a part of the database lies beside its file; an empty one is left where there was no room."""
+    """Return whether the database has a WAL file with content; a full disk may leave an empty one."""
     wal = file.with_name(f"{file.name}-wal")
     return wal.exists() and wal.stat().st_size > 0
 
@@ -303,7 +303,7 @@ def moved_error(file: Path, where: str) -> LedgerMovedError:
 
 
 def require_intact(url: str) -> None:
-    """Read the whole file and hold its pages and indexes against each other; 3 ms per MB.
+    """Read the whole file and compare its pages and indexes; 3 ms per MB.
 
     A flipped bit inside a text of one row can stay unseen: `admin audit` compares every publication with its manifest.
 

@@ -1,7 +1,7 @@
 """An open database with the ledger's tables: queries, and exclusive write transactions.
 
-A new ledger is made as `ledger.schema` says. An older one is brought up to date by the migrations packaged beside this
-module, and only then Alembic is imported, which takes a second.
+A new ledger is made from `ledger.schema`. An older one is updated by the migrations in this package; only then Alembic
+is imported, which takes a second.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from platform_assets.ledger.schema import versions
 
 
 class Database:
-    """Where the ledger's tables are."""
+    """The database with the ledger's tables."""
 
     def __init__(self, engine: Engine, *, read_only: bool) -> None:
         self.engine = engine
         self.read_only = read_only
 
     def rows(self, query: Select[Any]) -> list[dict[str, Any]]:
-        """Return the answer to one question."""
+        """Return the rows of one query."""
         try:
             with self.reading() as connection:
                 answer = connection.execute(query)
@@ -51,7 +51,7 @@ class Database:
             raise corrupt(self.engine.url, str(error)) from error
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Return a transaction for questions."""
+        """Return a transaction for reading."""
         return reading(self.engine)
 
     def writing(self, waits_s: int = BUSY_TIMEOUT_S) -> AbstractContextManager[Connection]:
@@ -90,7 +90,7 @@ def open_database(url: str, *, read_only: bool) -> Database:
 
 
 def copied_database(url: str) -> Database:
-    """Copy the database into memory as it is: it can be caught up where nothing can be written, and is not kept.
+    """Copy the database into memory: the copy can be caught up on a read-only disk, and is discarded.
 
     A server's database is opened for reading instead; see `Ledger.open_copy`.
     """
@@ -131,7 +131,7 @@ _alembic = threading.Lock()
 
 
 def revisions() -> tuple[str, ...]:
-    """Return the revisions that this code knows, oldest first, as files are named: `r<revision>_<subject>.py`."""
+    """Return the revisions of this code, oldest first, from file names: `r<revision>_<subject>.py`."""
     names = sorted(file.stem for file in (MIGRATIONS / "versions").glob("r*.py"))
     return tuple(name[1:].partition("_")[0] for name in names)
 

@@ -1,4 +1,4 @@
-"""People's decisions: a chain of entries, each written in the transaction that also does what was decided.
+"""People's decisions: a chain of entries, each written in the transaction that carries it out.
 
 Writes are exclusive, so the entry before a new one is final.
 """
@@ -46,7 +46,7 @@ _NEWEST: Select[Any] = select(decisions.c.number, decisions.c.chain).order_by(de
 
 
 def append(connection: Connection, decided: Iterable[Decision]) -> None:
-    """Write decisions to the end of the chain."""
+    """Append decisions to the chain."""
     with texts_of_any_bytes(connection):
         newest = connection.execute(_NEWEST).first()
     head = Head(newest.number, _text(newest.chain)) if newest else Head()
@@ -57,7 +57,7 @@ def append(connection: Connection, decided: Iterable[Decision]) -> None:
 
 
 def append_carried_out(connection: Connection, new: Sequence[PublicationRecord], lifted: Collection[Hold]) -> None:
-    """Write down what people decided by publications, unless it is there from when they were indexed before."""
+    """Append decisions carried out by publications, unless they are in the chain from an earlier indexing."""
     carried_out: list[Decision] = [decision for record in new if (decision := of_publication(record))]
     by_content = {to_content(decision): decision for decision in [*carried_out, *_lifts(new, lifted)]}
     query = select(decisions.c.content)
@@ -69,7 +69,7 @@ def append_carried_out(connection: Connection, new: Sequence[PublicationRecord],
 
 
 def of_publication(record: PublicationRecord) -> PublicationDecision | None:
-    """Return the decision that a publication carried out, as a chain entry; None for automatic work."""
+    """Return the decision carried out by a publication, as a chain entry; None for automatic work."""
     kind = decided_by(record.kind, record.decides)
     if not kind:
         return None
@@ -77,7 +77,7 @@ def of_publication(record: PublicationRecord) -> PublicationDecision | None:
 
 
 def _signature(record: PublicationRecord) -> dict[str, Any]:
-    """Return who published something, as the signature of what that carried out."""
+    """Return the signature of a publication's author."""
     return {
         "reason": record.why,
         "who": record.who,
@@ -88,7 +88,7 @@ def _signature(record: PublicationRecord) -> dict[str, Any]:
 
 
 def _lifts(new: Iterable[PublicationRecord], lifted: Collection[Hold]) -> Iterator[LiftDecision]:
-    """Return the holds that a person overruled by putting days back: they are published now, and not put back since."""
+    """Return the holds that a rollback overrules: these days are published now, and not rolled back since."""
     left = {(hold.table, hold.day) for hold in lifted}
     for record in new:
         if record.kind in (ROLL_BACK, COMPACTION):
@@ -102,7 +102,7 @@ def _lifts(new: Iterable[PublicationRecord], lifted: Collection[Hold]) -> Iterat
 
 
 def entries(database: Database, *among: ColumnElement[bool]) -> tuple[Entry, ...]:
-    """Return the chain, or a part of it, by number, as stored; on SQLite bytes in a text's place come as a text."""
+    """Return the chain, or a part of it, by number, as stored; on SQLite bytes are returned as text."""
     rows = _rows(database, select(decisions).where(*among).order_by(decisions.c.number))
     return tuple(Entry(row["number"], *(_text(row[name]) for name in ("content", "before", "chain"))) for row in rows)
 
@@ -117,15 +117,15 @@ def _text(value: object) -> str:
 
 
 def chain_head(database: Database) -> Head:
-    """Return where the chain stands."""
+    """Return the head of the chain."""
     newest = _rows(database, _NEWEST)
     return Head(newest[0]["number"], _text(newest[0]["chain"])) if newest else Head()
 
 
 def decided(database: Database, type_: type[D], *, as_far_as_readable: bool = False) -> tuple[D, ...]:
-    """Return what people decided of one kind of thing, oldest first.
+    """Return people's decisions of one kind, oldest first.
 
-    Only entries of that kind are read, and those that begin like none.
+    Only entries of that kind are read, and those whose beginning fits no kind.
     """
     begins = {kind: decisions.c.content.startswith(beginning(about(kind)), autoescape=True) for kind in ABOUT.values()}
     found: list[Decision] = []

@@ -1,4 +1,4 @@
-"""What can be wrong with a ledger."""
+"""Errors of the ledger."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BUSY = ("database is locked", "database table is locked")
 
 
 class LedgerError(PlatformError):
-    """The ledger cannot be used as asked."""
+    """The ledger cannot be used like this."""
 
 
 class LedgerUnreachableError(LedgerError):
@@ -32,7 +32,7 @@ class LedgerMovedError(LedgerError):
 
 
 class LedgerCorruptError(LedgerError):
-    """The ledger's file is damaged, or is no ledger."""
+    """The ledger's file is damaged, or not a ledger."""
 
 
 class LedgerVersionError(LedgerError):
@@ -40,22 +40,22 @@ class LedgerVersionError(LedgerError):
 
 
 class LedgerReadOnlyError(LedgerError):
-    """The ledger has to be written and is read-only."""
+    """The ledger must be written and is read-only."""
 
 
 class LedgerFullError(LedgerReadOnlyError):
-    """The ledger has to be written and its disk is full."""
+    """The ledger must be written and its disk is full."""
 
 
 def is_full(error: BaseException) -> bool:
-    """Return whether a database failed because its disk has no room; SQLite needs some even to read beside a writer."""
+    """Return whether a database failed because its disk is full; SQLite needs space even to read next to a writer."""
     lower = str(error).lower()
     name = getattr(error, "sqlite_errorname", None)
     return name in _FULL or "is full" in lower or "no space" in lower
 
 
 def explained(error: BaseException, url: URL) -> LedgerError:
-    """Return what a database error means to a person."""
+    """Return the meaning of a database error for a person."""
     text = driver_message(error, url)
     lower = text.lower()
     where = f"The ledger {masked(url)}"
@@ -88,7 +88,7 @@ def explained(error: BaseException, url: URL) -> LedgerError:
 
 
 def corrupt(url: URL, detail: str) -> LedgerCorruptError:
-    """Return the file is not what was written to it."""
+    """Return the error for a damaged ledger file."""
     return LedgerCorruptError(
         f"The ledger {masked(url)} is damaged or is not a ledger: {detail}.",
         "Run `platform-assets admin ledger --rebuild`: it sets the file aside, makes a new index from the lake, "
@@ -98,7 +98,7 @@ def corrupt(url: URL, detail: str) -> LedgerCorruptError:
 
 
 def read_only_error(url: URL, detail: str) -> LedgerReadOnlyError:
-    """Return the ledger would have to be written and cannot be."""
+    """Return the error for a ledger that must be written and cannot be."""
     return LedgerReadOnlyError(
         f"The ledger {masked(url)} cannot be written: {detail}.",
         "Give this user the right to write the file and its folder (or the database), or point PLATFORM_LEDGER_URL "

@@ -1,7 +1,7 @@
-"""Holds of days, and verdicts about batches of tables, from which circuits follow, in the transaction of their cause.
+"""Holds of days, and verdicts about batches of tables, which decide circuits, in the transaction of their cause.
 
-A step writes and renews holds; a rollback brings holds when it is indexed; a good publication ends them. Indexing a
-publication writes its verdicts; the step that computed unpublished days writes theirs.
+A step writes and renews holds; indexing a rollback brings holds; a good publication ends them. Indexing a publication
+writes its verdicts; the step that computed unpublished days writes theirs.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _KEY = [column.name for column in holds.primary_key]
 def end(connection: Connection, keys: Sequence[Row]) -> None:
     """Lift the holds with the values of one of the keys. All keys name the same columns.
 
-    What ended stays on record of its day, and holds nothing.
+    An ended hold stays on record, without effect.
     """
     if not keys:
         return
@@ -53,13 +53,13 @@ def end(connection: Connection, keys: Sequence[Row]) -> None:
 
 
 def lift_read(connection: Connection, read: Iterable[Hold]) -> None:
-    """Lift exactly these holds, as they were read."""
+    """Lift exactly the holds that were read."""
     key = [*_KEY, "created_at"]
     end(connection, [{name: row[name] for name in key} for row in map(with_columns, read)])
 
 
 def ended_of_day(database: Database, table: str, day: date) -> Iterator[EndedHold]:
-    """Yield the holds of a day that ended, in the order in which they did."""
+    """Yield the ended holds of a day, in the order of their ends."""
     ended = ended_holds.c
     asked = select(*(ended[column.name] for column in holds.columns), ended.ended_at)
     for row in database.rows(asked.where(ended.table == table, ended.day == day).order_by(ended.id)):
@@ -68,7 +68,7 @@ def ended_of_day(database: Database, table: str, day: date) -> Iterator[EndedHol
 
 
 def renew(connection: Connection, given: Iterable[Hold]) -> None:
-    """Hold days; what refused the same already is replaced."""
+    """Hold days; an equal hold is replaced."""
     newest = {tuple(row[name] for name in _KEY): row for row in map(with_columns, given)}
     delete_each(connection, holds, [_key(row) for row in newest.values()])
     failpoint("ledger.holding")
@@ -78,8 +78,8 @@ def renew(connection: Connection, given: Iterable[Hold]) -> None:
 def hold_put_back(connection: Connection, rollback: PublicationRecord, among: Collection[TableDay]) -> None:
     """Hold the days that a rollback restored, except those published again since.
 
-    What earlier rollbacks refused of them may be what came back now, and is refused no more. What gates refused stays
-    so, unless nothing has to keep the day.
+    Content that earlier rollbacks refused may be restored now, and is no longer refused. Refusals of gates stay, unless
+    nothing has to hold the day.
     """
     last = {(row.table, row.day) for row in connection.execute(made_last_by(rollback.publication)).all()}
     # Lifting a rollback publishes none of its days.
@@ -103,12 +103,12 @@ def hold_put_back(connection: Connection, rollback: PublicationRecord, among: Co
 
 
 def drop_contradicted(connection: Connection, touched: Set[TableDay], published: Set[TableDay]) -> tuple[Hold, ...]:
-    """Drop the holds that refuse exactly what days are now.
+    """Drop the holds that refuse the present content of days.
 
     Args:
-        touched: days that are something else now: what people refused of them may be there again.
-        published: those of them that were computed and indexed for the first time: who published them knew what gates
-            refused, and may die before saying so.
+        touched: changed days: content that people refused may be restored.
+        published: those of them that were computed and indexed for the first time: their publisher knew the gates'
+            refusals, and may die before saying so.
 
     Returns:
         The holds of people among those that ended.
@@ -133,7 +133,7 @@ def drop_contradicted(connection: Connection, touched: Set[TableDay], published:
 
 
 def _made_from(connection: Connection, held: Set[TableDay]) -> dict[TableDay, tuple[str, Version]]:
-    """Return what some days are made from now, and by what."""
+    """Return the present fingerprints and code of some days."""
     made: dict[TableDay, tuple[str, Version]] = {}
     for table in {table for table, _ in held}:
         asked_for = select(days.c.day, days.c.fingerprint, days.c.code_version, days.c.configuration)
@@ -167,13 +167,13 @@ _PLAIN = ("number", "table", "at", "run", "day", "publication", "is_try", "is_pe
 
 
 class Verdicts:
-    """Verdicts of the tables, and people's decisions about their circuits."""
+    """Verdicts about tables, and people's decisions about their circuits."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def of(self, tables: Collection[str]) -> dict[str, tuple[TableVerdict, ...]]:
-        """Return the newest verdicts of some tables, by number; nothing of tables without any."""
+        """Return the newest verdicts about some tables, by number; nothing for tables without any."""
         # Tries do not count: for them, what opened the circuit must not be forgotten.
         counted = case((verdicts.c.is_try, 0), else_=1)
         place = func.sum(counted).over(partition_by=verdicts.c.table, order_by=verdicts.c.number.desc())
@@ -186,7 +186,7 @@ class Verdicts:
         return {table: tuple(of_it) for table, of_it in found.items()}
 
     def decisions(self) -> tuple[CircuitDecision, ...]:
-        """Return what people decided about circuits, oldest first."""
+        """Return people's decisions about circuits, oldest first."""
         found = (from_content(entry.content) for entry in entries(self._database, _ABOUT_CIRCUITS))
         return tuple(decision for decision in found if isinstance(decision, CircuitDecision))
 
@@ -196,23 +196,23 @@ class Verdicts:
         return number or 0
 
     def publications_of(self, run: str, table: str) -> tuple[str, ...]:
-        """Return the publications in which a run computed days of a table, oldest first."""
+        """Return the publications of a run with days of a table, oldest first."""
         query = select(publications.c.publication).distinct().join_from(publications, days)
         query = query.where(publications.c.run == run, publications.c.kind == "recompute", days.c.table == table)
         return tuple(sorted(row["publication"] for row in self._database.rows(query)))
 
     def add(self, verdict: TableVerdict) -> int:
-        """Write down a verdict and return its number."""
+        """Record a verdict and return its number."""
         with self._database.writing() as connection:
             return _add(connection, verdict)
 
     def refuse(self, holds: Iterable[Hold]) -> None:
-        """Record a verdict about what gates refused, though it is not held."""
+        """Record a verdict about refusals of gates without holding days."""
         with self._database.writing() as connection:
             add_refused(connection, holds)
 
     def settle(self, numbers: Collection[int], verdict: TableVerdict | None = None, *, once: bool = False) -> None:
-        """Mark pending verdicts as settled, and record a verdict in their place in the same transaction."""
+        """Settle pending verdicts, and record one in their place in the same transaction."""
         if numbers or verdict:
             with self._database.writing() as connection:
                 came = settle(connection, numbers)
@@ -220,7 +220,7 @@ class Verdicts:
                     _add(connection, verdict)
 
     def judged(self, number: int, lives_by: str) -> None:
-        """Record which lock a process holds until it has published what the pending verdict is about."""
+        """Record which lock a process holds until it has published the days of a pending verdict."""
         with self._database.writing() as connection:
             connection.execute(update(verdicts).where(_its.number == number).values(lives_by=lives_by))
 
@@ -232,7 +232,7 @@ def settle(connection: Connection, numbers: Collection[int]) -> int:
 
 
 def add_refused(connection: Connection, holds: Iterable[Hold]) -> None:
-    """Write down what gates refused, in the transaction that holds the days. Days tied to others say nothing."""
+    """Record refusals of gates, in the transaction that holds the days. Days tied to others are not recorded."""
     by_table: defaultdict[str, list[Hold]] = defaultdict(list)
     for hold in sorted(holds, key=lambda hold: hold.day):
         if isinstance(hold.refused, Attempt) and not hold.is_of_good_content:
@@ -246,7 +246,7 @@ def add_refused(connection: Connection, holds: Iterable[Hold]) -> None:
 
 
 def add_published(connection: Connection, new: Iterable[PublicationRecord]) -> None:
-    """Write down what publications say of their tables: passed, published with warnings, or rolled back."""
+    """Record the verdicts of publications about their tables: passed, published with warnings, or rolled back."""
     newest: dict[str, list[TableVerdict]] = {}
     for verdict in (verdict for record in new for verdict in _of_publication(record)):
         if verdict.table not in newest:
@@ -285,7 +285,7 @@ def _newest(connection: Connection, table: str) -> list[TableVerdict]:
 
 
 def _is_news(passed: TableVerdict, before: Sequence[TableVerdict]) -> bool:
-    """Return whether a run that passed can change anything: one before it failed or was warned of, or the date is new.
+    """Return whether a passed run can change anything: one before it failed or was warned of, or the date is new.
 
     Policies that count dates need a verdict of each, however many runs there were.
     """

@@ -78,20 +78,20 @@ class Ledger:
             LedgerUnreachableError: there is no database where the URL points.
             LedgerCorruptError: the SQLite file is damaged or something else.
             LedgerVersionError: the schema is newer than this code, or too old to be read without migrating it.
-            LedgerReadOnlyError: it is to be written and cannot be.
+            LedgerReadOnlyError: it must be written and cannot be.
         """
         return cls(open_database(url, read_only=read_only))
 
     @classmethod
     def open_copy(cls, url: str) -> Ledger:
-        """Open a temporary copy of a ledger, for reading where nothing can be written. Writes to it are lost.
+        """Open a temporary copy of a ledger, for reading on a read-only disk. Writes to it are lost.
 
         A server's database is opened for reading; where there is no ledger yet, it is an empty one.
         """
         return cls(copied_database(url))
 
     def close(self) -> None:
-        """Give the connections back; the ledger cannot be used afterwards."""
+        """Release the connections; the ledger cannot be used afterwards."""
         self._database.engine.dispose()
 
     def __enter__(self) -> Self:
@@ -105,10 +105,10 @@ class Ledger:
     # The index of the lake: everything here can be rebuilt.
 
     def record(self, *records: PublicationRecord) -> int:
-        """Index publications; those already indexed are left as they are.
+        """Index publications; those already indexed stay unchanged.
 
-        Days that one of them, a rollback, put back are held. What people had refused and one of them puts back is
-        refused no more.
+        Days that a rollback among them restored are held. Restored content that people had refused is no longer
+        refused.
 
         Returns:
             How many were new.
@@ -146,7 +146,7 @@ class Ledger:
         return PublicationRecord(**rows[0]) if rows and self.knows(rows[0]["release"]) else None
 
     def release_of(self, publication: str) -> int:
-        """Return the release of a publication that is indexed."""
+        """Return the release of an indexed publication."""
         head = self.head(publication)
         if head is None:
             raise LedgerError(
@@ -182,7 +182,7 @@ class Ledger:
     def current_days(
         self, table: str, *, at: int | None = None, among: Collection[date] | None = None
     ) -> dict[date, DayRecord]:
-        """Return the content of every day that was ever published, oldest first, as readers of release `at` see it."""
+        """Return the content of every published day, oldest first, as readers of release `at` see it."""
         records = {row["day"]: to_day(row) for row in self._database.rows(queries.current_days(table, at, among))}
         return records if among is None else {day: record for day, record in records.items() if day in among}
 
@@ -199,7 +199,7 @@ class Ledger:
         return tuple(map(to_day, self._database.rows(query)))
 
     def marks(self, tables: Collection[str], *, at: int) -> dict[str, dict[date, DayMark]]:
-        """Return of every day of some tables what planning looks at, oldest day first."""
+        """Return the marks that planning needs, of every day of some tables, oldest day first."""
         marks: dict[str, dict[date, DayMark]] = {table: {} for table in tables}
         its = schema.days.c
         # Of days that were published for the first time after that release, this finds what they are, too.
@@ -214,7 +214,7 @@ class Ledger:
         return {table: dict(sorted(days.items())) for table, days in marks.items()}
 
     def revisions(self, table: str, among: Collection[date], *, at: int) -> dict[date, tuple[Revision, ...]]:
-        """Return all that some days of a table have been up to a release, oldest first."""
+        """Return all revisions of some days of a table up to a release, oldest first."""
         by_day: dict[date, list[Revision]] = {day: [] for day in among}
         day = schema.days.c
         query = select(day.day, its_release, day.digest, day.rows, day.figures).join(schema.publications)
@@ -226,7 +226,7 @@ class Ledger:
         return {day: tuple(revisions) for day, revisions in by_day.items()}
 
     def history(self, table: str, day: date) -> tuple[DayRecord, ...]:
-        """Return everything a day has ever been, newest first."""
+        """Return all revisions of a day, newest first."""
         return self.histories(table, [day])[day]
 
     def histories(self, table: str, among: Collection[date]) -> dict[date, tuple[DayRecord, ...]]:
@@ -239,37 +239,37 @@ class Ledger:
         return {day: tuple(records) for day, records in by_day.items()}
 
     def arrivals(self, table: str | None = None, *, refused_only: bool = False) -> tuple[ArrivalRecord, ...]:
-        """Return what was delivered, oldest first; a file refused and then delivered again is there each time."""
+        """Return all arrivals, oldest first; a file that was refused and delivered again occurs each time."""
         return tuple(map(to_arrival, self._database.rows(queries.all_arrivals(table, refused_only=refused_only))))
 
     def known_files(self, table: str) -> Sequence[Row[tuple[str, int, int, str, bool]]]:
-        """Return of arrivals only path, size, modification time, hash, and whether all of each was refused."""
+        """Return path, size, modification time and hash of arrivals, and whether all of each was refused."""
         with self._database.reading() as connection:
             return connection.execute(queries.known_files(table)).all()
 
     def refused_rows(self) -> dict[str, int]:
-        """Return how many rows of each raw table were refused at parsing; of those without any, nothing."""
+        """Return how many rows of each raw table were refused at parsing; tables without any are left out."""
         return {row["table"]: row["rows"] for row in self._database.rows(queries.refused_rows())}
 
     def withdrawn(self, table: str) -> frozenset[str | None]:
-        """Return the arrivals that were taken out of a raw table again."""
+        """Return the withdrawn arrivals of a raw table."""
         file = schema.arrivals.c
         query = counting(select(file.origin).where(file.table == table, file.kind == "withdrawal"))
         return frozenset(row["origin"] for row in self._database.rows(query))
 
     def arrival(self, table: str, path: str) -> ArrivalRecord | None:
-        """Return the newest record of a file; for many files ask `arrivals` once."""
+        """Return the newest record of a file; for many files call `arrivals` once."""
         query = counting(select(schema.arrivals)).order_by(its_release.desc()).limit(1)
         query = query.where(schema.arrivals.c.table == table, schema.arrivals.c.path == path)
         return next(map(to_arrival, self._database.rows(query)), None)
 
     def deliveries(self, table: str, *, at: int, alike_only: bool) -> tuple[Delivery, ...]:
-        """Return where a release's arrivals, but those withdrawn, stand in the order of versions."""
+        """Return what orders the versions of a release's arrivals, without withdrawn ones."""
         rows = self._database.rows(queries.deliveries(table, at, alike_only=alike_only))
         return tuple(Delivery(**row) for row in rows)
 
     def newest_arrival_date(self, table: str, *, at: int) -> date | None:
-        """Return the newest arrival date with files in a release, refused ones aside; None without any."""
+        """Return the newest arrival date with files in a release, without refused ones; None without any."""
         file = schema.arrivals.c
         query = counting(select(file.arrival_date), at).order_by(file.arrival_date.desc()).limit(1)
         newest = self._database.rows(query.where(file.table == table, file.reason.is_(None), its_release <= at))
@@ -278,9 +278,9 @@ class Ledger:
     # Holds and decisions: these live only here.
 
     def hold(self, holds: Iterable[Hold], announced: Collection[int] = ()) -> None:
-        """Hold days. A day may be held for several things; the same one refused again is renewed.
+        """Hold days. A day may have several holds; an equal one is renewed.
 
-        With it their verdicts are written down, from which circuits follow, and those that were announced are settled.
+        Their verdicts are recorded at once, which decide circuits, and announced ones are settled.
         """
         held = tuple(holds)
         with self._database.writing() as connection:
@@ -289,15 +289,15 @@ class Ledger:
             settle(connection, announced)
 
     def drop(self, holds: Collection[Hold]) -> None:
-        """Lift exactly these holds, as they were read. Other holds of their days stay, and so do holds renewed since.
+        """Lift exactly the holds that were read. Other holds of their days stay, and so do holds renewed since.
 
-        The days are then stale if their input says so.
+        The days are then stale if their inputs changed.
         """
         with self._database.writing() as connection:
             lift_read(connection, holds)
 
     def ended_holds(self, table: str, day: date) -> tuple[EndedHold, ...]:
-        """Return what a day was held for and is no longer, in the order in which it ended."""
+        """Return the ended holds of a day, in the order of their ends."""
         return tuple(ended_of_day(self._database, table, day))
 
     def holds(self, table: str | None = None) -> tuple[Hold, ...]:
@@ -310,12 +310,12 @@ class Ledger:
         return tuple(Hold(**without_columns(row)) for row in self._database.rows(ordered))
 
     def decide(self, decision: Decision) -> None:
-        """Write down what a person decided."""
+        """Record a person's decision."""
         with self._database.writing() as connection:
             append(connection, [decision])
 
     def decisions(self, kind: type[D], *, as_far_as_readable: bool = False) -> tuple[D, ...]:
-        """Return what people decided of one kind of thing, oldest first."""
+        """Return people's decisions of one kind, oldest first."""
         return decided(self._database, kind, as_far_as_readable=as_far_as_readable)
 
     def decision_chain(self) -> tuple[Entry, ...]:
@@ -323,7 +323,7 @@ class Ledger:
         return entries(self._database)
 
     def decision_head(self) -> Head:
-        """Return where the chain of decisions stands."""
+        """Return the head of the chain of decisions."""
         return chain_head(self._database)
 
 
@@ -331,20 +331,20 @@ class Ledger:
 # it and holds the days in the same transaction, so one is never visible without the other. In the same way
 # do decisions that publications carried out enter the chain of decisions, and messages to exposures the outbox.
 class Indexed(NamedTuple):
-    """What became of the index: how many publications entered it, and the holds of people that ended with that."""
+    """Result of indexing: how many publications were added, and the people's holds that ended."""
 
     new: int
     lifted: tuple[Hold, ...]
 
 
 def index(connection: Connection, forget: Collection[str], records: Iterable[PublicationRecord]) -> Indexed:
-    """Forget some publications and index others; those indexed already are left as they are.
+    """Forget some publications and index others; publications indexed already stay unchanged.
 
-    A rollback that was indexed before, and is only indexed anew, holds nothing again: who lifted its holds wanted so.
-    Where what was made of a day since is forgotten for good, the day is again as the rollback left it, and held.
+    A rollback that was indexed before, and is only indexed again, holds nothing again: its holds were lifted on
+    purpose. If a later publication of a day is forgotten for good, the day is again as the rollback left it, and held.
 
     Raises:
-        LedgerError: one of them, or its release, is indexed otherwise, so the ledger is of another lake.
+        LedgerError: one of them, or its release, is indexed differently, so the ledger belongs to another lake.
     """
     given = {record.publication: record for record in records}
     known_rows = connection.execute(queries.indexed(given, [record.release for record in given.values()])).all()

@@ -1,4 +1,4 @@
-"""A SQLite ledger copied while others write, moved to a server with every row, or set aside because it is damaged."""
+"""Copy a SQLite ledger while others write, move it to a server with every row, or set a damaged one aside."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ _OF_PEOPLE = (
 
 @dataclass(frozen=True)
 class Moved:
-    """What was moved."""
+    """Result of a move."""
 
     rows: Mapping[str, int]
     aside: Path
 
 
 def url_of_file(file: Path) -> str:
-    """Return the URL of a SQLite ledger that is there."""
+    """Return the URL of an existing SQLite ledger."""
     if not file.is_file():
         raise LedgerUnreachableError(
             f"There is no ledger {file} to move.",
@@ -87,7 +87,7 @@ def url_of_file(file: Path) -> str:
 
 
 def require_server(url: str) -> None:
-    """See that a ledger can be moved to where a URL points."""
+    """Check that a ledger can be moved to a URL."""
     parsed = parse_url(url)
     if parsed.get_backend_name() == "sqlite":
         raise LedgerError(
@@ -97,14 +97,14 @@ def require_server(url: str) -> None:
 
 
 def move_ledger(file: Path, url: str) -> Moved:
-    """Copy all of a SQLite ledger into an empty one on a server, compare the two, and set the file aside.
+    """Copy all of a SQLite ledger into an empty one on a server, compare both, and set the file aside.
 
-    In its place stays a note, by which processes that have the old setting are refused. Cut short, it can be called
-    again: a server's ledger that has just what the file has is not copied anew.
+    A note in its place refuses processes with the old setting. If it is interrupted, call it again: a server's ledger
+    with exactly the file's content is not copied again.
 
     Raises:
-        LedgerError: another process works with the file, the server's ledger has something else in it, or one of the
-            two cannot be used; both are as they were.
+        LedgerError: another process works with the file, the server's ledger has other content, or one of the two
+            cannot be used; both are unchanged.
     """
     require_server(url)
     old_url = url_of_file(file)
@@ -146,7 +146,7 @@ def _alone(connection: Connection, file: Path) -> Iterator[None]:
 
 
 def _copied(old: Connection, new: Connection, table: Table) -> int:
-    """Copy a table into one that is empty; how many rows it has."""
+    """Copy a table into an empty one; return how many rows it has."""
     rows, is_empty = 0, new.execute(select(table).limit(1)).first() is None
     for some in old.execute(_in_order(table, old)).mappings().partitions(_AT_ONCE):
         rows += len(some)
@@ -173,7 +173,7 @@ def _rows(connection: Connection, table: Table) -> Iterator[tuple[Any, ...]]:
 
 
 def _in_order(table: Table, connection: Connection) -> Select[Any]:
-    """Select all rows of a table, in an order of both databases, but for numbers that a database gives by itself."""
+    """Select all rows of a table, in the same order on both databases, without numbers that a database assigns."""
     given = {column.name for column in table.primary_key if table.autoincrement_column is column}
     by = [
         column.collate("C") if connection.dialect.name == "postgresql" and column.type.python_type is str else column
@@ -183,9 +183,10 @@ def _in_order(table: Table, connection: Connection) -> Select[Any]:
 
 
 def _leave_note(file: Path, url: str) -> Path:
-    """Give the file another name, and its own to a note: at no moment there is neither, or a second ledger would begin.
+    """Rename the file, and put a note in its place, without a moment in which neither exists.
 
-    On disk in this order too, whenever the power goes. The file is not opened: who closes it gives SQLite's locks back.
+    The order also holds on disk after a power cut. The file is not opened, because closing it would release SQLite's
+    locks.
     """
     now = datetime.now(UTC)
     aside = file.with_name(f"{file.name}.moved-{now:%Y%m%dT%H%M%S%fZ}")
@@ -202,7 +203,7 @@ def _leave_note(file: Path, url: str) -> Path:
 
 
 def copy_ledger(url: str, target: Path) -> bool:
-    """Copy a SQLite ledger as it is at this moment; a copy that was there is replaced once the new one is whole.
+    """Copy a SQLite ledger in its present state; an existing copy is replaced once the new one is whole.
 
     Returns:
         Whether it was copied: a server's database is for the server's own tools.

@@ -1,7 +1,7 @@
 """The outbox: messages, written in the transaction that indexes their publication, and kept through every rebuild.
 
-A sender takes a message first. That makes the message due again a while later, so that another sender retries it if
-the first one dies.
+A sender takes a message first. That makes the message due again after a while, so that another sender retries it if the
+first one dies.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _UNKNOWN = "the sender died before it knew whether the message was received"
 
 
 class Outbox:
-    """What waits to be delivered, and what became of the rest."""
+    """Waiting messages, and the outcome of the others."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -53,7 +53,7 @@ class Outbox:
         return tuple(Message(**row) for row in self._database.rows(query))
 
     def with_key(self, beginning: str) -> tuple[Message, ...]:
-        """Return the messages whose keys begin like this."""
+        """Return the messages whose keys have this beginning."""
         query = select(outbox).where(outbox.c.key.startswith(beginning, autoescape=True)).order_by(outbox.c.key)
         return tuple(Message(**row) for row in self._database.rows(query))
 
@@ -67,7 +67,7 @@ class Outbox:
         return counts
 
     def take(self, targets: Collection[str], now: datetime, due_by: datetime | None = None) -> Message | None:
-        """Take the oldest message that is due. No other sender takes it for a while.
+        """Take the oldest due message. No other sender takes it for a while.
 
         Args:
             due_by: take only messages due by then; now by default.
@@ -108,14 +108,14 @@ class Outbox:
             connection.execute(update(outbox).where(*as_taken).values(values))
 
     def retry(self, messages: Iterable[Message], now: datetime) -> None:
-        """Have messages tried anew, from the first try."""
+        """Give messages all their tries again."""
         values = {"state": "waiting", "tries": 0, "due_at": now, "settled_at": None}
         with self._database.writing() as connection:
             for message in messages:
                 connection.execute(update(outbox).where(outbox.c.key == message.key).values(values))
 
     def drop(self, decision: MessageDecision) -> bool:
-        """Write down that a person wants a message sent no more.
+        """Drop a message: it is never sent again.
 
         Returns:
             Whether it was open; otherwise nothing is decided.
@@ -130,11 +130,11 @@ class Outbox:
 
 
 def write_messages(connection: Connection, new: Sequence[PublicationRecord], *, of_newest_alone: bool) -> None:
-    """Put the messages to exposures about publications into the outbox, unless they are there.
+    """Put messages to exposures about publications into the outbox, unless they are in it.
 
     Args:
-        of_newest_alone: whether the ledger knew no publication before. It is unknown which messages a lost ledger had
-            delivered, so only the newest publication is announced: a process may have died before it wrote that.
+        of_newest_alone: whether the ledger knew no publication before. Which messages a lost ledger had delivered is
+            unknown, so only the newest publication is announced: its process may have died before writing that.
     """
     records = [max(new, key=lambda record: record.release)] if new and of_newest_alone else new
     now = datetime.now(UTC)
@@ -156,7 +156,7 @@ def forget_messages(connection: Connection, publications: Iterable[str]) -> None
 
 
 def _changed(connection: Connection, record: PublicationRecord, table: str) -> list[date]:
-    """Return the days of a table whose content a publication changed, not those computed anew to the same."""
+    """Return the changed days of a publication's table, without days recomputed unchanged."""
     made = {day.day: day.digest for day in record.days if day.table == table}
     rows = connection.execute(queries.digests(table, record.release - 1, made)).all() if made else ()
     before = {row.day: row.digest for row in rows}
@@ -164,13 +164,13 @@ def _changed(connection: Connection, record: PublicationRecord, table: str) -> l
 
 
 class Notes:
-    """What was announced, kept through every rebuild. If it is lost, something is announced twice."""
+    """Announcements made, kept through every rebuild. If it is lost, some are repeated."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def announced(self, channel: Channel) -> Announced:
-        """Return what was announced on a channel."""
+        """Return the announcements on a channel."""
         of_days = [column for column in told_held.c if column.name != "channel"]
         held = self._database.rows(select(*of_days).where(told_held.c.channel == channel))
         runs = self._database.rows(select(told_runs.c.run).where(told_runs.c.channel == channel))
@@ -186,7 +186,7 @@ class Notes:
     def mark_announced(
         self, channel: Channel, announced: Announced, over: Collection[AnnouncedDay] = (), by: Message | None = None
     ) -> None:
-        """Write down that something was announced on a channel; again is harmless."""
+        """Record an announcement on a channel; idempotent."""
         with self._database.writing() as connection:
             for day in announced.held:
                 insert_new(connection, told_held, {"channel": channel, **with_columns(day)})
@@ -200,11 +200,11 @@ class Notes:
                 insert_new(connection, outbox, vars(by))
 
     def catch_up(self, note: CatchUp) -> None:
-        """Write down that the ledger had been behind."""
+        """Record that the ledger had been behind."""
         with self._database.writing() as connection:
             connection.execute(insert(catch_ups).values(**vars(note)))
 
     def catch_ups(self) -> tuple[CatchUp, ...]:
-        """Return how often it had been behind, oldest first."""
+        """Return when it had been behind, oldest first."""
         fields = [column for column in catch_ups.c if column.name != "id"]
         return tuple(CatchUp(**row) for row in self._database.rows(select(*fields).order_by(catch_ups.c.id)))

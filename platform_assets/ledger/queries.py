@@ -1,4 +1,4 @@
-"""The ledger's questions as SQL, and rows as records."""
+"""Queries of the ledger as SQL, and rows as records."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _MOST_PARAMETERS = 500
 
 
 def current_days(table: str, at: int | None, among: Collection[date] | None = None) -> Select[Any]:
-    """Select each day of a table as the highest release up to `at` made it, oldest first."""
+    """Select each day of a table in its highest release up to `at`, oldest first."""
     up_to = [] if at is None else [its_release <= at]
     query = select(*DAY_COLUMNS).join_from(days, publications).where(days.c.table == table, is_current(at), *up_to)
     return query.where(*is_among(among)).order_by(days.c.day)
@@ -63,7 +63,7 @@ def digests(table: str, at: int, among: Collection[date]) -> Select[Any]:
 
 
 def indexed(names: Collection[str], at: Collection[int]) -> Select[Any]:
-    """Select publications of some names and of some releases, with their releases; of too many to name, all."""
+    """Select publications by names and releases, with their releases; if there are too many, all."""
     query = select(publications.c.publication, its_release)
     if len(names) + len(at) > _MOST_PARAMETERS:
         return query
@@ -80,7 +80,7 @@ def is_current(at: int | None) -> ColumnElement[bool]:
 
 
 def is_among(some: Collection[date] | None) -> list[ColumnElement[bool]]:
-    """Return the days themselves, or where a database would refuse so many parameters, the range they lie in."""
+    """Return the days themselves or, for too many parameters, their range."""
     if some is None:
         return []
     if len(some) > _MOST_PARAMETERS:
@@ -89,7 +89,7 @@ def is_among(some: Collection[date] | None) -> list[ColumnElement[bool]]:
 
 
 def all_arrivals(table: str | None, *, refused_only: bool) -> Select[Any]:
-    """Return what was delivered, oldest first; or the files whose newest record is a refusal, whole or in part."""
+    """Select all arrivals, oldest first; or the files whose newest record is a refusal, whole or in part."""
     newest = func.row_number().over(partition_by=(arrivals.c.table, arrivals.c.path), order_by=its_release.desc())
     inner = counting(select(arrivals, its_release, newest.label("newest")))
     if table is not None:
@@ -103,7 +103,7 @@ def all_arrivals(table: str | None, *, refused_only: bool) -> Select[Any]:
 
 
 def known_files(table: str) -> Select[Any]:
-    """Return what identifies each arrival's file of one table."""
+    """Select what identifies the files of one table's arrivals."""
     file = arrivals.c
     # Older versions gave no reason to a file whose rows were all refused.
     is_refused = or_(file.reason.is_not(None), and_(file.refused > 0, file.refused == file.landed))
@@ -112,9 +112,9 @@ def known_files(table: str) -> Select[Any]:
 
 
 def refused_rows() -> Select[Any]:
-    """Count the rows of each raw table that were refused at parsing, of every file as it was delivered last.
+    """Count refused rows of each raw table, for the last delivery of every file.
 
-    Rows that entered when they were replayed are no more among them.
+    Rows that entered by a replay no longer count.
     """
     newest = all_arrivals(None, refused_only=True).order_by(None).subquery()
     replayed = counting(select(arrivals)).where(arrivals.c.kind == "replay", arrivals.c.reason.is_(None)).subquery()
@@ -127,7 +127,7 @@ def refused_rows() -> Select[Any]:
 
 
 def refused_by_date(table: str, since: date) -> Select[Any]:
-    """Add up refused and landed rows of the files of a raw table, by arrival date; of a refused file, all its rows."""
+    """Sum refused and landed rows of a raw table's files, by arrival date; for a refused file, all its rows."""
     file = arrivals.c
     refused = case((file.reason.is_(None), file.refused), else_=file.landed)
     total = (cast(func.sum(rows), BigInteger) for rows in (refused, file.landed))
@@ -141,7 +141,7 @@ def refused_by_date(table: str, since: date) -> Select[Any]:
 
 
 def deliveries(table: str, at: int, *, alike_only: bool) -> Select[Any]:
-    """Select arrivals with rows that count at a release: files, and those as which waiting rows of them entered."""
+    """Select arrivals with valid rows at a release: files, and arrivals of their waiting rows."""
     its, back, made = arrivals.c, arrivals.alias("back"), publications.alias("made")
     gone = select(back.c.origin).join_from(back, made, back.c.publication == made.c.publication)
     gone = gone.where(back.c.table == table, back.c.kind == "withdrawal", made.c.release <= at)
@@ -161,7 +161,7 @@ def deliveries(table: str, at: int, *, alike_only: bool) -> Select[Any]:
 
 
 def counting(query: Select[Any], at: int | None = None) -> Select[Any]:
-    """Join arrivals with their publications, and leave out those before the newest reload of their table."""
+    """Join arrivals with their publications, without those before the newest reload of their table."""
     by_table = arrivals.alias("reloads")
     made = publications.alias("reloading")
     up_to = [] if at is None else [made.c.release <= at]
@@ -185,17 +185,17 @@ def parts(publication: str) -> tuple[Select[Any], Select[Any]]:
 
 
 def to_arrival(row: Row) -> ArrivalRecord:
-    """Return the record in a row of arrivals."""
+    """Return the record of a row of arrivals."""
     return ArrivalRecord(**{**row, "notes": tuple(row["notes"])})
 
 
 def to_day(row: Row) -> DayRecord:
-    """Return the record in a row of days."""
+    """Return the record of a row of days."""
     return DayRecord(**{**row, "warnings": tuple(Warned(**warned) for warned in row["warnings"] or ())})
 
 
 def day_row(record: DayRecord) -> Row:
-    """Return the row of a day."""
+    """Return the row of a day record."""
     return {**vars(record), "warnings": [warned.model_dump() for warned in record.warnings] or None}
 
 
@@ -206,7 +206,7 @@ def publication_row(record: PublicationRecord) -> Row:
 
 
 def days_of(publication: str) -> Select[Any]:
-    """Return the days of each table that a publication made."""
+    """Return the days of each table in a publication."""
     return select(days.c.table, days.c.day).where(days.c.publication == publication)
 
 
@@ -225,7 +225,7 @@ def made_last_by(publication: str) -> Select[Any]:
 
 
 def mark_replaced(connection: Connection, touched: Collection[tuple[str, date]], since: int | None) -> None:
-    """Write down again which release replaced what some days, each a table's, have ever been."""
+    """Recompute which release replaced each revision of some days."""
     if not touched:
         return
     this_day = (days.c.table == bindparam("of_table"), days.c.day == bindparam("of_day"))
@@ -235,7 +235,7 @@ def mark_replaced(connection: Connection, touched: Collection[tuple[str, date]],
 
 
 def marked_otherwise() -> Select[Any]:
-    """Select days said to have been replaced by another release than the next one that published them."""
+    """Select revisions marked as replaced by another release than the next one that published the day."""
     is_other = days.c.replaced_at.is_distinct_from(_following())
     return select(days.c.table, days.c.day).distinct().where(is_other).order_by(days.c.table, days.c.day)
 
@@ -260,7 +260,7 @@ def insert_all(connection: Connection, table: Table, rows: Sequence[Row]) -> Non
 
 
 def insert_new(connection: Connection, table: Table, row: Row) -> None:
-    """Insert a row, unless there is one of its key; two writers may try at once."""
+    """Insert a row, unless its key exists; two writers may try at once."""
     # Only the dialect in use: to import the other takes longer than most commands
     dialect: Any = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")
     connection.execute(dialect.insert(table).values(**row).on_conflict_do_nothing())
@@ -278,7 +278,7 @@ _COLUMNS = ("refused_day", "fingerprint", "code_version", "configuration")
 
 
 def with_columns(held: Hold | AnnouncedDay) -> Row:
-    """Return a hold, or what was announced of one, as a row."""
+    """Return a hold, or its announcement, as a row."""
     day, tried = (held.refused.day, Attempt("")) if isinstance(held.refused, TiedTo) else (held.day, held.refused)
     values = (day, tried.fingerprint, tried.made_by.code, tried.made_by.configuration)
     others = {name: value for name, value in vars(held).items() if name not in ("refused", "failed")}
@@ -286,7 +286,7 @@ def with_columns(held: Hold | AnnouncedDay) -> Row:
 
 
 def without_columns(row: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return the fields of the hold, or of what was announced of one, that a row is of."""
+    """Return the fields of a row's hold, or of its announcement."""
     refused_day, fingerprint, *made_by = (row[name] for name in _COLUMNS)
     refused = Attempt(fingerprint, Version(*made_by)) if refused_day == row["day"] else TiedTo(refused_day)
     return {name: value for name, value in row.items() if name not in _COLUMNS} | {"refused": refused}

@@ -43,13 +43,13 @@ versions = Table(
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """A moment in UTC, on SQLite too, which forgets time zones."""
+    """A moment in UTC, also on SQLite, which drops time zones."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Refuse a moment without a zone rather than guess it."""
+        """Refuse a moment without a zone instead of guessing it."""
         if value is None:
             return None
         if value.tzinfo is None:
@@ -57,20 +57,20 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Give SQLite's naive values their zone back."""
+        """Restore the zone of SQLite's naive values."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
 class FreeText(TypeDecorator[str]):
-    """Text of people, or that quotes a broken file."""
+    """Text written by people, or quoted from a broken file."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """Keep no NUL, on every database alike."""
+        """Remove NUL, on every database alike."""
         return None if value is None else kept_text(value)
 
 
@@ -165,7 +165,7 @@ looks = Table(
 
 
 def _refused() -> list[Column[Any]]:
-    """Return the columns for what is refused of a day, as `ledger.queries` writes and reads them."""
+    """Return the columns for refused content of a day, as `ledger.queries` writes and reads them."""
     return [
         # The day itself, or the held one that records tie it to: of that one alone the rest is known, and empty here.
         Column("refused_day", Date, primary_key=True),

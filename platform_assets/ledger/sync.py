@@ -1,8 +1,8 @@
-"""The ledger's index kept in line with the lake: manifests flattened into records.
+"""Keep the ledger's index equal to the lake: manifests flattened into records.
 
-A ledger that is behind the lake catches up. One that knows what the lake does not have is refused, because only a
-person knows which of the two is right. A lake is known by its first publication; from there on, each release shows one
-publication. Where ledger and lake name different ones, they parted.
+A ledger that is behind the lake catches up. One with publications that the lake lacks is refused, because only a person
+knows which of the two is right. A lake is identified by its first publication; each later release shows one
+publication. If ledger and lake name different ones, they parted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SyncResult:
-    """How the ledger differed from the lake."""
+    """Difference between ledger and lake."""
 
     added: tuple[str, ...] = ()
     known: int = 0
@@ -38,12 +38,12 @@ class SyncResult:
 
 @dataclass(frozen=True)
 class RebuildResult:
-    """What a rebuild made of the ledger.
+    """Result of a rebuild.
 
     Args:
-        publications: that are indexed now, oldest first.
-        added: of these, what was not indexed before.
-        forgotten: what was indexed and is not in the lake.
+        publications: indexed publications, oldest first.
+        added: newly indexed ones among them.
+        forgotten: publications that were indexed and are not in the lake.
         lifted: holds of a rollback that the lake does not have, or of another lake.
     """
 
@@ -58,11 +58,11 @@ Find = Callable[[str], Manifest]
 
 
 def record(lake: Lake, ledger: Ledger, manifest: Manifest, release: int) -> None:
-    """Index a publication that a release now shows; again is harmless.
+    """Index a newly released publication; idempotent.
 
     Raises:
-        LedgerError: the ledger cannot be written, or is of another lake. The publication stands all the same, and the
-            next start indexes it.
+        LedgerError: the ledger cannot be written, or belongs to another lake. The publication stays valid, and the next
+            start indexes it.
     """
     find = _find(lake, ledger.release_of)
     failpoint("ledger.before_record")
@@ -71,14 +71,14 @@ def record(lake: Lake, ledger: Ledger, manifest: Manifest, release: int) -> None
 
 
 def sync(lake: Lake, ledger: Ledger) -> SyncResult:
-    """Compare the ledger with the lake and index what is new. Every command that writes does so first.
+    """Compare the ledger with the lake and index new publications. Every command that writes does so first.
 
-    Where the newest release that the ledger knows is the same in the lake, so are all before it, and only later ones
-    are read: a release never changes, and its publication has a name of its own.
+    If the ledger's newest release is the same in the lake, so are all before it, and only later ones are read: a
+    release never changes, and its publication has a unique name.
 
     Raises:
         MovedLakeError: the lake is empty or another one; nothing was written.
-        OtherHistoryError: the ledger knows publications that the lake does not have; nothing was written.
+        OtherHistoryError: the ledger has publications that the lake lacks; nothing was written.
         LedgerError: the ledger cannot be written.
         PlatformError: a manifest cannot be read.
     """
@@ -105,13 +105,13 @@ def sync(lake: Lake, ledger: Ledger) -> SyncResult:
 def rebuild(lake: Lake, ledger: Ledger, progress: OnProgress = no_progress) -> RebuildResult:
     """Index the whole lake from nothing, in one transaction.
 
-    Decisions and notes stay, all of them. Holds stay unless they are about something that is gone: a rollback that the
-    lake does not have and whose day is again what was rolled back, or anything of another lake. Rollbacks that were not
-    indexed before hold their days.
+    All decisions and notes stay. Holds stay unless their subject is gone: a rollback that the lake does not have and
+    whose day is again what was rolled back, or anything of another lake. Rollbacks that were not indexed before hold
+    their days.
 
     Raises:
         LedgerError: the ledger cannot be written.
-        PlatformError: a manifest cannot be read; the ledger is left as it was.
+        PlatformError: a manifest cannot be read; the ledger is unchanged.
     """
     indexed = ledger.indexed()  # before the lake, as in sync
     released = {publication: release for release, publication in published(lake)}
@@ -134,7 +134,7 @@ def rebuild(lake: Lake, ledger: Ledger, progress: OnProgress = no_progress) -> R
 
 
 def _rows_by_table(records: Iterable[PublicationRecord]) -> dict[str, dict[date, int]]:
-    """Return the rows of every day as they were published last, by table."""
+    """Return the rows of every day in its last publication, by table."""
     by_table: dict[str, dict[date, int]] = {}
     for day in (day for publication in records for day in publication.days):
         by_table.setdefault(day.table, {})[day.day] = day.rows
@@ -142,7 +142,7 @@ def _rows_by_table(records: Iterable[PublicationRecord]) -> dict[str, dict[date,
 
 
 def recorder(lake: Lake, release_of: Callable[[str], int]) -> Callable[[str], PublicationRecord]:
-    """Return a function that gives what the ledger has to keep of a publication."""
+    """Return a function that makes the ledger's record of a publication."""
     find = _find(lake, release_of)
     return lambda name: index_record(find(name), release_of(name), find)
 
@@ -152,7 +152,7 @@ def _find(lake: Lake, release_of: Callable[[str], int]) -> Find:
 
 
 def _settled(lake: Lake, manifest: Manifest, number: int) -> Manifest:
-    """Put in the versions that the publication's own release gave to tables read as they were staged."""
+    """Insert the versions that the publication's own release gave to tables that were read staged."""
     if not any(STAGED in change.reads.values() for change in manifest.tables):
         return manifest
     versions = release_at(lake, number).versions
@@ -166,7 +166,7 @@ def _settled(lake: Lake, manifest: Manifest, number: int) -> Manifest:
 
 
 def index_record(manifest: Manifest, release: int, find: Find) -> PublicationRecord:
-    """Return what the ledger keeps of a manifest: everything but the files and their statistics."""
+    """Return the ledger's record of a manifest: everything but the files and their statistics."""
     return PublicationRecord(
         publication=manifest.publication,
         release=release,
@@ -195,7 +195,7 @@ def index_record(manifest: Manifest, release: int, find: Find) -> PublicationRec
 
 
 def day_records(change: TableChange, publication: str, find: Find | None = None) -> list[DayRecord]:
-    """Return the records of the days of one table; a stage puts nothing back, so it needs no other manifest."""
+    """Return the records of one table's days; a stage restores nothing, so it needs no other manifest."""
     records: list[DayRecord] = []
     configurations: dict[str, str] = {}  # worked out once for all days that came of the same publication
     for day, content in sorted(change.days.items()):
@@ -235,7 +235,7 @@ _FOLLOW = "let the ledger follow the lake with `platform-assets admin ledger --r
 
 
 def require_one_history(lake: Lake, indexed: Mapping[str, int], released: Mapping[str, int]) -> None:
-    """Refuse a ledger that knows what the lake does not have; one that only lacks something catches up.
+    """Refuse a ledger with publications that the lake lacks; one that only lacks some catches up.
 
     Raises:
         MovedLakeError: the lake is empty or another one.

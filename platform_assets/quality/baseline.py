@@ -1,4 +1,4 @@
-"""How many rows a day usually has: an interval taken from the days that are like it.
+"""The usual number of rows of a day: an interval from similar days.
 
 Its middle is the median of those days, its width `Z` times their median absolute deviation, scaled by 1.4826 to the
 standard deviation of a normal distribution: the modified z-score of Iglewicz and Hoaglin (How to Detect and Handle
@@ -30,13 +30,13 @@ Season = Literal["weekday", "day of month"]
 
 @dataclass(frozen=True)
 class Rhythm:
-    """Days of one table that can be compared, and which of them are alike.
+    """Comparable days of one table, and which of them are similar.
 
     Args:
-        full: the days whose windows, and those of everything they read, lie within the calendar.
-        season: days are alike that share their weekday or their day of the month.
+        full: days whose windows, and those of all their inputs, are within the calendar.
+        season: similar days share their weekday or their day of the month.
         closed: days on which no rows are expected.
-        overlapping: days next to each other are made of the same rows, so that several odd ones are one oddity.
+        overlapping: whether neighbouring days share rows, so that several odd days are one oddity.
     """
 
     full: Calendar
@@ -51,22 +51,22 @@ class Rhythm:
         return None if day in self.full else "the days it reads reach beyond the calendar"
 
     def part(self, day: date) -> int:
-        """Return a number that days which are alike share."""
+        """Return a number that similar days share."""
         return day.weekday() if self.season == "weekday" else day.day
 
     def name(self, day: date) -> str:
-        """Return the days that are like this one, in words."""
+        """Return the days similar to this one, in words."""
         return f"{day:%A}s" if self.season == "weekday" else f"months on day {day.day}"
 
 
 def quiet_days(catalogue: Catalogue, table: str, loaded: Mapping[date, DayMark], calendar: Calendar) -> set[date]:
-    """Return the loaded days of a table that have no rows, as was to be expected: there is nothing to look at."""
+    """Return the loaded days of a table that are empty as expected: they need no check."""
     closed = rhythm_of(catalogue, table, calendar).closed
     return {day for day in closed if day in loaded and not loaded[day].rows}
 
 
 def rhythm_of(catalogue: Catalogue, table: str, calendar: Calendar) -> Rhythm:
-    """Return the rhythm that follows from the read windows of a table and of all tables above it.
+    """Return the rhythm that follows from the read windows of a table and of all upstream tables.
 
     A trailing window fills up during its first days, and a month to date starts anew with each month. Compared by
     weekday, both look like faults of correct data.
@@ -119,7 +119,7 @@ four rows are seen, five are nothing odd."""
 
 @dataclass(frozen=True)
 class Interval:
-    """Numbers of rows that are usual, the least and the most included."""
+    """Usual numbers of rows, both ends included."""
 
     low: int
     high: int
@@ -128,11 +128,11 @@ class Interval:
     of: str
 
     def side(self, rows: int) -> int:
-        """-1 for too few rows, 1 for too many, 0 for a usual number."""
+        """Return -1 for too few rows, 1 for too many, 0 for a usual number."""
         return (rows > self.high) - (rows < self.low)
 
     def distance(self, rows: int) -> float:
-        """Return how far from the median, on the logarithm of the rows: half and double are equally far."""
+        """Return the distance from the median, on the logarithm of the rows: half and double are equally far."""
         return abs(log1p(rows) - log1p(self.middle))
 
     def is_much_farther(self, rows: int, than: int) -> bool:
@@ -145,17 +145,17 @@ class Interval:
 
 @dataclass(frozen=True)
 class Undecided:
-    """Nothing can be said of a day, and why: neither good nor bad.
+    """A day that cannot be judged, and why.
 
     Args:
-        lacks_history: whether too few days can be compared with; a day that is closed or usually empty lacks none.
+        lacks_history: whether too few days are comparable; a closed or usually empty day lacks none.
     """
 
     why: str
     lacks_history: bool = False
 
     def side(self, rows: int) -> int:
-        """Any number of rows may be usual."""
+        """Return 0: any number of rows may be usual."""
         return 0
 
     def __str__(self) -> str:
@@ -163,7 +163,7 @@ class Undecided:
 
 
 class RowHistory:
-    """Rows per day to compare with; days that cannot be compared are left out here."""
+    """Rows per day for comparison, without incomparable days."""
 
     def __init__(self, rows: Mapping[date, int], rhythm: Rhythm) -> None:
         self._rows = {day: rows[day] for day in sorted(rows) if rhythm.unfit(day) is None}
@@ -174,7 +174,7 @@ class RowHistory:
             self._alike[rhythm.part(day)].append(day)
 
     def usual(self, day: date) -> Interval | Undecided:
-        """Return the usual interval for a day, by the nearest days before and after, never by itself."""
+        """Return the usual interval for a day, by the nearest days before and after, without itself."""
         if unfit := self._rhythm.unfit(day):
             return Undecided(unfit, lacks_history=day not in self._rhythm.closed)
         name = self._rhythm.name(day)
@@ -191,7 +191,7 @@ class RowHistory:
         return Undecided("days usually have no rows") if _mostly_empty(others) else _interval(others, "days")
 
     def side(self, day: date) -> int:
-        """On which side of its own interval a day of the history lies; 0 for a day that is not part of it."""
+        """Return on which side of its own interval a day of the history is; 0 for a day that is not part of it."""
         return self.usual(day).side(self._rows[day]) if day in self._rows else 0
 
     def _nearest(self, days: Sequence[date], day: date, most: int) -> list[int]:
@@ -218,10 +218,10 @@ def _interval(sample: Sequence[int], of: str) -> Interval:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What can be said about the volume of one day.
+    """Verdict about the volume of one day.
 
     Args:
-        lately: days outside on the same side among the last ones, this one included; 0 for a usual day.
+        lately: unusual days on the same side among the last ones, this one included; 0 for a usual day.
         shown: rows of the day that readers see now, if these would be held today as well.
         farther: rows of the day that readers see now, if these are farther from the usual.
     """
@@ -242,12 +242,12 @@ class Verdict:
 
     @property
     def is_known(self) -> bool:
-        """Return whether there was enough to compare the day with."""
+        """Return whether there was enough history to compare the day."""
         return not isinstance(self.usual, Undecided)
 
     @property
     def numbers(self) -> dict[str, int | Decimal]:
-        """The figures behind it, by name; without an interval only the rows."""
+        """Return its figures by name; without an interval only the rows."""
         if isinstance(self.usual, Undecided):
             return {"rows": self.rows}
         return {
@@ -268,7 +268,7 @@ def volume_verdicts(
     refused: Collection[date] = (),
     shown: Mapping[date, int] = MappingProxyType({}),
 ) -> dict[date, Verdict]:
-    """Judge the staged days of a table by its other days.
+    """Judge the volume of staged days by the table's other days.
 
     A day outside its interval blocks if it is empty, if the contract says so of every day, or if enough of the last
     days were outside on the same side. On the same side, because a holiday week has days with too many rows and days
@@ -277,10 +277,10 @@ def volume_verdicts(
 
     Args:
         staged: rows of every staged day, 0 for an empty one.
-        published: rows of days to compare with. Leave out held days, and what the same run or backfill published, or
-            a fault becomes its own measure; staged and refused days are left out here.
-        refused: days held by this check; they count as outside on either side.
-        shown: rows that readers have now of staged days; those without are left out.
+        published: rows of days for comparison. Leave out held days, and days of the same run or backfill, or a fault
+            becomes its own measure; staged and refused days are left out here.
+        refused: days held by this check; they count as unusual on either side.
+        shown: present rows of staged days; days without rows are left out.
 
     Returns:
         A verdict for every staged day, also where nothing can be said.
@@ -339,22 +339,22 @@ def volume_finding(contract: Contract, verdict: Verdict) -> Finding | None:
 
 
 def rows_before(shown: DayRecord) -> int:
-    """Return rows to hold a day against: those that readers have, or had before a loss that it is still warned of.
+    """Return the former rows of a day: those that readers have, or had before a loss that still has a warning.
 
-    Or the next computation of a halved day would be held against its half, and end the warning.
+    Otherwise the next computation of a halved day would be compared with its half, and end the warning.
     """
     return shown.figures.get(FELL_FROM, shown.rows)
 
 
 def is_loss(rows: int, before: int) -> bool:
-    """Return whether none or fewer than half are left; one row more or less says nothing, as where history judges."""
+    """Return whether none or fewer than half are left; for few rows, one more or less does not matter."""
     return 2 * (rows + 1) < before or rows == 0 < before
 
 
 def not_missed(withdrawn: int, came: int) -> int:
     """Count rows that people withdrew from a day's inputs, and that are therefore not missing.
 
-    Returns 0 if other rows came at the same time: they probably replace the withdrawn ones, so all should be back.
+    Return 0 if other rows came at the same time: they probably replace the withdrawn ones, so all should be back.
     """
     return max(withdrawn, 0) if came <= 0 else 0
 
@@ -362,11 +362,11 @@ def not_missed(withdrawn: int, came: int) -> int:
 def loss_finding(
     contract: Contract, day: date, rows: int, before: int, unjudged: Undecided, *, gone: int = 0
 ) -> Finding | None:
-    """Return a warning of a day that lost more than half of its `rows_before`.
+    """Return a warning for a day that lost more than half of its `rows_before`.
 
-    Without it a correction could halve a young table's day, or empty it, and no check would say a word. It only warns:
-    the rest may be all that there should be. Rows withdrawn from the day's inputs do not count as missing: the person
-    who withdrew them knows, or the finding there says so.
+    Without it a correction could halve a young table's day, or empty it, without any finding. It only warns: the rest
+    may be right. Rows withdrawn from the day's inputs do not count as missing: the person who withdrew them knows, or
+    the finding there says so.
     """
     kept = max(before - gone, 0)
     if not is_loss(rows, kept):
@@ -389,10 +389,10 @@ def loss_finding(
 def scant_finding(
     contract: Contract, day: date, rows: int, beside: Interval | Undecided, unjudged: Undecided
 ) -> Finding | None:
-    """Warn of a day that came with many others and has fewer than half of the rows that are usual among them, `beside`.
+    """Return a warning for a day with fewer than half of the usual rows of the days that came `beside` it.
 
     Days that came together are no measure for each other, or a fault in all of them would be the measure. But half a
-    delivery among whole ones can be found.
+    delivery among whole ones is found.
     """
     if isinstance(beside, Undecided) or beside.side(rows) >= 0 or not is_loss(rows, beside.middle):
         return None
@@ -409,9 +409,9 @@ def scant_finding(
 
 
 def with_rows_before(finding: Finding, rows: int, shown: DayRecord | None) -> Finding:
-    """Return what volume found of a day, with how many rows it had before where it lost most of them.
+    """Return a day's volume finding, with its former rows if it lost most of them.
 
-    The next computation may be one of all days, which has no others to find it by again.
+    The next computation may cover all days, and would have no others to find the loss by.
     """
     if shown is None or not is_loss(rows, before := rows_before(shown)):
         return finding

@@ -1,10 +1,10 @@
-"""Deliveries: whether what a source delivered could be read and is accounted for, what was set aside, which days lack.
+"""Deliveries: which could be read and are accounted for, what was set aside, which days are missing.
 
-Many rows set aside are worth a warning. A day that has never been loaded has no usual volume, and nothing else would
-say that hardly anything of it is there. A day's keys without any good row are counted, not its rows: a record that was
-delivered again in order counts no more, though its first rows stay in quarantine.
+Many rows set aside need a warning: a day that has never been loaded has no usual volume, and no other check would
+notice that hardly any of it is there. Keys without any good row are counted, not rows: a record that was delivered
+again correctly no longer counts, though its first rows stay in quarantine.
 
-Freshness looks at the whole calendar: a table whose newest day is current can still have a hole in last month.
+Freshness covers the whole calendar: a table whose newest day is current can still have a hole in last month.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from platform_assets.words import counted, for_shell
 def repaired_by(
     refused: ArrivalRecord, delivered: Collection[ArrivalRecord], released: Mapping[str, int]
 ) -> tuple[ArrivalRecord, ...]:
-    """Return the files that replaced a file, as far as names and counts show; empty if they do not replace all of it.
+    """Return the files that replaced a file, by names and counts; empty if they do not replace all of it.
 
-    Those are later files of the same arrival date whose names go on like its own (`till-3.csv`, `till-3-again.csv` or
-    `till-3.csv.gz`), and they have to bring as many rows as were missing. A file of another date proves nothing: with
-    many sources the next day's file has the same name. Nor does one of the same name with another ending.
+    These are later files of the same arrival date whose names continue its own (`till-3.csv`, `till-3-again.csv` or
+    `till-3.csv.gz`), and that have as many rows as were missing. A file of another date proves nothing: with many
+    sources the next day's file has the same name. Nor does one of the same name with another ending.
 
     Args:
         refused: a file with some or all rows in no table.
-        delivered: files of its table that count.
-        released: the release of every publication, by which one is later; their names go by the clocks of machines.
+        delivered: valid files of its table.
+        released: the release of every publication, which decides what is later; names follow the clocks of machines.
     """
     later = tuple(
         other
@@ -51,9 +51,9 @@ def repaired_by(
 
 
 def remedy(refused: Collection[Arrival], delivered: int) -> str:
-    """Return what to do about refused rows of files whose other rows were taken, with one of the files as an example.
+    """Return the remedy for refused rows of partly ingested files, with one file as an example.
 
-    `delivered` counts the rows that came with them and with the files beside them.
+    `delivered` counts the rows that came with them and with similar files.
     """
     path = max(refused, key=lambda file: file.refused).path
     stem = _stem(path)
@@ -71,7 +71,7 @@ def remedy(refused: Collection[Arrival], delivered: int) -> str:
 
 
 def _goes_on(path: str, before: str) -> bool:
-    """Return whether a name begins with all of another one: part-1-again with part-1, but not part-10."""
+    """Return whether a name begins with another whole one: part-1-again with part-1, but not part-10."""
     more = _stem(path).removeprefix(_stem(before))
     is_packed = without_compression(path) == before != path
     return (more != _stem(path) and bool(more) and not more[0].isalnum()) or is_packed
@@ -87,10 +87,10 @@ _EXAMPLES = 5
 def delivery_checks(
     contract: Contract, arrivals: Iterable[Arrival], days: Collection[date]
 ) -> dict[date, tuple[Checked, ...]]:
-    """Return the contract check and conservation of each arrival date on which something was delivered.
+    """Return the contract check and conservation of each arrival date with deliveries.
 
     A refused row never enters raw, and a file whose rows do not add up is refused whole, so nothing here blocks. A
-    delivery after the last of the days belongs to none.
+    delivery after the last day belongs to none.
     """
     by_date: defaultdict[date, list[Arrival]] = defaultdict(list)
     for arrival in arrivals:
@@ -162,9 +162,9 @@ RANGES_SHOWN = 5
 def overdue_days(
     contract: Contract, published: Collection[date], calendar: Calendar, today: date, delay_days: int = 0
 ) -> tuple[date, ...]:
-    """Return days that should have been published by the date of today in UTC and are not, oldest first.
+    """Return days that should have been published by today in UTC and are not, oldest first.
 
-    A day is delivered so many days after itself; an empty one is published, too.
+    A day is due a declared number of days after itself; an empty one is published, too.
     """
     newest_due = today - timedelta(days=delay_days + contract.freshness.within_days + 1)
     due = (day for span in calendar.clip(calendar.first, newest_due) for day in day_range(*span))
@@ -202,15 +202,15 @@ FAULT = re.compile(r"([^:]+): (?:\S+ is )?([^:;]+)")
 
 
 def much_refused(contract: Contract, arrival: Arrival) -> bool:
-    """Return whether more of a file's rows than the raw table's contract leaves unsaid were refused at parsing."""
+    """Return whether more of a file's rows were refused than the contract allows without a warning."""
     return _is_much(contract, arrival.refused, arrival.landed)
 
 
 def quarantine_finding(contract: Contract, day: date, figures: Mapping[str, int]) -> Finding | None:
-    """Return a finding of a silver day if of more of its keys than its contract leaves unsaid no row is good.
+    """Return a finding for a silver day if too many of its keys have no good row.
 
-    It is a warning, and beyond `most_aside_percent` it keeps the day unpublished. A table that sets nothing aside has
-    no figures of keys.
+    It is a warning; beyond `most_aside_percent` it holds the day. A table that sets nothing aside has no figures of
+    keys.
     """
     keys, bad = figures.get("keys", 0), figures.get("keys_quarantined", 0)
     is_too_many = 100 * bad > contract.checks.most_aside_percent * keys
@@ -235,7 +235,7 @@ def quarantine_finding(contract: Contract, day: date, figures: Mapping[str, int]
 
 
 def error_class(reason: str) -> str:
-    """Return what a row was refused for without its values: of several faults, the first."""
+    """Return the reason of a refusal without values: of several faults, the first."""
     what = FAULT.match(reason)
     return f"{what[1]}: {what[2]}" if what else reason.partition(":")[0]
 

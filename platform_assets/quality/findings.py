@@ -1,6 +1,6 @@
-"""What checks and counts found out about a day, as values that gates, check results and reports all show alike.
+"""Findings and counts about a day, as values that gates, check results and reports share.
 
-Sensitive values are masked where people look: recognisable as the same value, not readable.
+Sensitive values are masked for people: equal values have equal masks.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ def accepted_by_hand(figures: Mapping[str, int]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is not as promised or not as usual.
+    """A broken promise, or something unusual.
 
     Args:
-        day: the day; of a finding about many days, the first of them.
+        day: the day; for a finding about many days, the first of them.
         message: one sentence for a person: table, day, what was found and what was expected.
         examples: a few cases to look at, sensitive values masked.
-        accepted: whether it would keep the day unpublished, had a person not accepted it.
+        accepted: whether it would hold the day, had a person not accepted it.
     """
 
     check: Check
@@ -59,17 +59,17 @@ class Finding:
 
     @property
     def blocks(self) -> bool:
-        """Return whether the day stays unpublished."""
+        """Return whether it holds the day."""
         return self.severity == "block"
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What one check says of one day, whether or not it found anything.
+    """Result of one check for one day.
 
     Args:
-        sentence: what was compared and how it came out, for a person.
-        judged: whether the check could judge; there may be too little to compare the day with.
+        sentence: what was compared, and the result, for a person.
+        judged: whether the check could judge; there may be too little history.
     """
 
     check: Check
@@ -87,12 +87,12 @@ class Checked:
         return "blocked" if any(finding.blocks for finding in self.findings) else "warned"
 
     def failing(self, finding: Finding) -> Checked:
-        """Return the same with one finding more."""
+        """Return the result with one more finding."""
         findings = (*self.findings, finding)
         return replace(self, sentence=_joined(findings), findings=findings)
 
     def accepted_by_hand(self) -> Checked:
-        """Return the same with every finding that blocks only warning, and saying so."""
+        """Return the result with every blocking finding turned into an accepted warning."""
         findings = tuple(
             replace(finding, severity="warn", message=f"{finding.message}; accepted by hand", accepted=True)
             if finding.blocks
@@ -103,29 +103,29 @@ class Checked:
 
     @property
     def accepted(self) -> int:
-        """Return how many of the findings would have blocked the day, had a person not accepted them."""
+        """Return how many of its findings would have held the day, had a person not accepted them."""
         return sum(finding.accepted for finding in self.findings)
 
 
 @dataclass(frozen=True)
 class DayChecks:
-    """What all checks say of one staged day: one for each of `checks_before_publication`, in that order."""
+    """Results of all checks for one staged day: one for each of `checks_before_publication`, in that order."""
 
     rows: int
     checks: tuple[Checked, ...]
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Everything found, blocking or not."""
+        """Return all findings, blocking or not."""
         return tuple(finding for checked in self.checks for finding in checked.findings)
 
     @property
     def blocking(self) -> tuple[Finding, ...]:
-        """Return what keeps the day unpublished; the first of it is the reason of its hold."""
+        """Return the blocking findings; the first one is the reason of the hold."""
         return tuple(finding for finding in self.findings if finding.blocks)
 
     def failing(self, finding: Finding) -> DayChecks:
-        """Return the same with one finding more."""
+        """Return the results with one more finding."""
         return replace(
             self,
             checks=tuple(check.failing(finding) if check.check == finding.check else check for check in self.checks),
@@ -133,7 +133,7 @@ class DayChecks:
 
     @property
     def warnings(self) -> tuple[Warned, ...]:
-        """Return the findings that a day is published with, unless it is held: not blocking and not accepted."""
+        """Return the findings of a published day: not blocking and not accepted."""
         return tuple(
             Warned(gate=finding.check, found=finding.actual, expected=finding.expected)
             for finding in self.findings
@@ -142,7 +142,7 @@ class DayChecks:
 
     @property
     def figures(self) -> dict[str, int]:
-        """Return what a published day keeps: accepted findings, as `accepted_<check>`, and where its rows fell.
+        """Return the figures that a published day keeps: accepted findings, as `accepted_<check>`, and lost rows.
 
         With further figures that checks record.
         """
@@ -155,11 +155,11 @@ class DayChecks:
 def checked(
     check: Check, findings: Collection[Finding], passed: str, numbers: Numbers, *, judged: bool = True
 ) -> Checked:
-    """Return what a check says of a day.
+    """Return the result of a check for a day.
 
     Args:
-        passed: what to say if it found nothing.
-        numbers: the figures behind it; those of the findings that it lacks are added.
+        passed: sentence if it found nothing.
+        numbers: its figures; those of the findings are added.
     """
     figures = {name: value for finding in findings for name, value in finding.numbers.items()}
     sentence = _joined(tuple(findings)) if findings else passed
@@ -188,7 +188,7 @@ _HEX_DIGITS = 8
 
 @dataclass(frozen=True)
 class Masking:
-    """How an installation masks values: by a keyed hash, so that hashing all possible values does not reveal one.
+    """Masks of an installation: a keyed hash, so that hashing all possible values does not reveal one.
 
     The key is `secret.installation_secret` and never shown.
     """
@@ -196,9 +196,9 @@ class Masking:
     secret: bytes = field(repr=False)
 
     def masked(self, value: object) -> str:
-        """Return a stand-in that equal values share, in every run of an installation; a null stays visible as such.
+        """Return a mask that equal values share, in every run of an installation; a null stays null.
 
-        It is as secret as the key: who has that can hash all possible values, too.
+        It is as secret as the key, which lets its owner hash all possible values, too.
         """
         if value is None:
             return "null"
@@ -224,7 +224,7 @@ MISMATCHES = "mismatches"
 
 
 def day_metrics(rows: int, figures: Mapping[str, int]) -> dict[str, float]:
-    """Return the metrics of a day, as far as its figures say something.
+    """Return the metrics of a day that its figures allow.
 
     Returns:
         `duplicates_per_1000`: rows beyond the first of their key, of 1,000 delivered rows; `quarantined_share` of the
@@ -241,7 +241,7 @@ def day_metrics(rows: int, figures: Mapping[str, int]) -> dict[str, float]:
 
 
 def share(part: int, whole: int, of: int = 1) -> float:
-    """Return what part of a whole something is, times `of`; of nothing none."""
+    """Return a share of a whole, times `of`; None for a whole of 0."""
     return round(of * part / whole, 6) if whole > 0 else 0.0
 
 

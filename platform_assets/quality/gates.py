@@ -1,4 +1,4 @@
-"""What the contract promises of a day: rows, keys and rules, no row lost, and figures as in other tables or settled."""
+"""Gates of a day: its contract's rows, keys and rules, no row lost, and figures equal to other tables' or settled ones."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Keys = Sequence[Sequence[object]]
 
 @dataclass(frozen=True)
 class RowBalance:
-    """What became of the raw rows of one day: `raw == kept + superseded + voided + quarantined + withdrawn`.
+    """Balance of the raw rows of one day: `raw == kept + superseded + voided + quarantined + withdrawn`.
 
     Args:
-        raw: rows delivered, tombstones not counted.
+        raw: delivered rows, without tombstones.
         kept: rows in silver.
         superseded: rows with a newer version of their key, on this day or another.
-        voided: rows that withdrew their key.
+        voided: rows that deleted their key.
         quarantined: rows that broke a rule.
-        withdrawn: rows of arrivals that were taken back.
+        withdrawn: rows of withdrawn arrivals.
     """
 
     raw: int
@@ -58,7 +58,7 @@ def contract_findings(
     without: Mapping[str, Keys] | None = None,
     twice: Keys = (),
 ) -> tuple[Finding, ...]:
-    """Nulls where the contract allows none, and keys that more than one row has, each with a few keys of such rows."""
+    """Return findings for forbidden nulls and duplicate keys, each with a few keys of such rows."""
     faults: list[tuple[str, str, str, str, int, Keys]] = []
     for column, count in nulls.items():
         lack, few = f"{counted(count, 'row')} without", (without or {}).get(column, ())
@@ -77,7 +77,7 @@ def contract_findings(
 
 
 def tie_finding(contract: Contract, day: date, root: date) -> Finding:
-    """Return a day in itself right that must not be published without another one."""
+    """Return a finding for a day that is right but must not be published without another one."""
     return Finding(
         check="conservation",
         day=day,
@@ -101,13 +101,13 @@ def conservation_findings(
     missing: Keys = (),
     extra: Keys = (),
 ) -> tuple[Finding, ...]:
-    """Return rows lost or won between raw and silver.
+    """Return findings for rows lost or gained between raw and silver.
 
     Args:
-        row_balance: what became of the rows, `kept` being what was really staged.
+        row_balance: balance of the rows; `kept` is the staged number.
         expected: rows that must stay, counted from the keys alone.
-        missing: a few keys that should have stayed and are not there.
-        extra: a few keys that are there and should not be.
+        missing: a few expected keys that are missing.
+        extra: a few unexpected keys.
     """
     keys = [f"lost: {masking.shown_key(contract, contract.key, key)}" for key in missing]
     keys += [f"not expected: {masking.shown_key(contract, contract.key, key)}" for key in extra]
@@ -147,7 +147,7 @@ def broken_beyond(rule: Rule, count: RuleCount) -> bool:
 
 
 def rule_finding(contract: Contract, rule: Rule, day: date, count: RuleCount, examples: Sequence[str]) -> Finding:
-    """Say how many rows of a day break a rule, and how many may; in examples sensitive values are masked."""
+    """Return how many rows of a day break a rule, and how many may; in examples sensitive values are masked."""
     share = f"{100 * count.broken / count.judged:.2f} %" if count.judged else "none"
     what = (
         f"{count.broken:,} of {counted(count.judged, 'row')} ({share}) break the rule {rule.name!r} ({rule.kind.text})"
@@ -167,7 +167,7 @@ def rule_finding(contract: Contract, rule: Rule, day: date, count: RuleCount, ex
 
 
 def rules_checked(contract: Contract, counts: Mapping[str, RuleCount], findings: Collection[Finding]) -> Checked:
-    """Return what the check `rules` says of a day."""
+    """Return the result of the check `rules` for a day."""
     rules = judged_in_check(contract)
     broken = {rule.name: counts.get(rule.name, RuleCount()).broken for rule in rules}
     tolerated = ", ".join(f"{name} by {counted(rows, 'row')}" for name, rows in broken.items() if rows)
@@ -177,13 +177,13 @@ def rules_checked(contract: Contract, counts: Mapping[str, RuleCount], findings:
 
 @dataclass(frozen=True)
 class MovedKeys:
-    """What moved into or out of the keys that alone are computed, since the rest of a day was.
+    """Records that moved into or out of the computed keys since the other rows were computed.
 
     Args:
         source: table of the records.
         examples: a few of them, as people may see them.
-        others: a few of the keys that they went to or came from.
-        unknown: why it is unknown; empty if known.
+        others: a few of the other keys.
+        unknown: why the moves are unknown; empty if known.
     """
 
     source: str
@@ -194,7 +194,7 @@ class MovedKeys:
 
 
 def moved_keys_finding(contract: Contract, day: date, moved: MovedKeys) -> Finding:
-    """Return a day whose computed rows and carried rows would count records twice, or not at all; it always blocks."""
+    """Return a finding for a day whose computed and copied rows would count records twice or not at all; it blocks."""
     if moved.unknown:
         what, then = f"whether records of {moved.source} moved between keys is not known: {moved.unknown}", ""
     else:
@@ -218,7 +218,7 @@ def moved_keys_finding(contract: Contract, day: date, moved: MovedKeys) -> Findi
 def reconciliation_finding(
     contract: Contract, declared: Reconciliation, day: date, differences: Differences, masking: Masking
 ) -> Finding | None:
-    """Return what differs on a day, key by key; sensitive keys, and figures made of sensitive columns, are masked."""
+    """Return a finding with the differences of a day, key by key; sensitive keys and figures are masked."""
     if differences.differing <= declared.allowed.keys:
         return None
     what = f"{_amounts(declared)} by {', '.join(declared.by)}" if declared.by else _amounts(declared)
@@ -250,7 +250,7 @@ def reconciliation_finding(
 
 
 def reconciled_sentence(declared: Reconciliation) -> str:
-    """Return what to say of a day on which nothing differs."""
+    """Return the sentence for a day without differences."""
     keys = f" for each {', '.join(declared.by)}" if declared.by else ""
     allowed = f", within {declared.allowed}" if declared.tolerance else ""
     return f"{_amounts(declared)} as in {declared.upstream}{keys}{allowed}"
@@ -316,7 +316,7 @@ def is_drift(name: str) -> bool:
 
 
 def drift_of(figures: Mapping[str, int]) -> dict[Sum, Decimal]:
-    """Return the drift that the figures of a published day hold."""
+    """Return the drift in the figures of a published day."""
     drift = {}
     for name, digits in figures.items():
         if is_drift(name):
@@ -336,7 +336,7 @@ def as_figures(drift: Drift) -> dict[str, int]:
 
 
 def is_settled(declared: Settled, day: date, newest: date | None) -> bool:
-    """Return whether a day is settled once deliveries up to an arrival date were taken."""
+    """Return whether a day is settled after deliveries up to an arrival date."""
     return newest is not None and (newest - day).days > declared.after_days
 
 
@@ -350,12 +350,12 @@ def settled_finding(
     *,
     is_accepted: bool = False,
 ) -> tuple[Finding | None, dict[Sum, Decimal]]:
-    """Return what blocks a settled day, and its drift if it is published.
+    """Return the blocking finding of a settled day, and its drift if it is published.
 
     Args:
         moves: sums that the computation changes.
-        before: drift of what readers see.
-        is_accepted: whether a person accepts what blocks: just these sums count as they are from then on.
+        before: drift of the published content.
+        is_accepted: whether a person accepts the finding: these sums are the reference from then on.
     """
     mine = {each: moved for each, moved in before.items() if each.by == declared.by and each.column in declared.sums}
     drift, beyond = dict(mine), dict[Sum, Pair]()
@@ -391,7 +391,7 @@ def settled_finding(
 
 
 def rolled_back_finding(contract: Contract, declared: Settled, day: date) -> Finding:
-    """Block a settled day that was rolled back to before it was first published: its sums are not there to compare."""
+    """Return a finding for a settled day rolled back to before its first publication: there are no sums to compare."""
     return Finding(
         check="settled",
         day=day,
@@ -403,7 +403,7 @@ def rolled_back_finding(contract: Contract, declared: Settled, day: date) -> Fin
 
 
 def _within(allowed: Tolerance, then: Decimal, now: Decimal) -> bool:
-    """Return whether a figure moved no further than the amount, or than the share of the greater figure."""
+    """Return whether a figure moved at most by the amount, or by the share of the greater figure."""
     moved, greater = abs(now - then), max(abs(then), abs(now))
     return moved <= allowed.absolute or moved * 100 <= allowed.percent * greater
 

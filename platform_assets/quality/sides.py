@@ -1,4 +1,4 @@
-"""Two sides of a reconciliation: which of their columns and days have to be looked at, and whether they agree."""
+"""Two sides of a reconciliation: which columns and days to compare, and whether they agree."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class DayBeside:
     """A day whose content differs; every pair is left and right.
 
     Args:
-        outcome: whether the tolerance allows what differs.
+        outcome: whether the difference is within the tolerance.
         sums: of amounts; None where a side has no sum.
-        keys: how many differ by more than the tolerance; None where the keys were not joined.
+        keys: number of keys beyond the tolerance; None if the keys were not joined.
     """
 
     day: date
@@ -38,7 +38,7 @@ class DayBeside:
 
     @property
     def figures(self) -> dict[str, tuple[int | Decimal | None, int | Decimal | None]]:
-        """The rows, and the sums that differ."""
+        """Return the rows, and the sums that differ."""
         return {"rows": self.rows, **{name: pair for name, pair in self.sums.items() if pair[0] != pair[1]}}
 
 
@@ -47,9 +47,9 @@ class KeyBeside:
     """A key that differs by more than the tolerance.
 
     Args:
-        key: as a person reads it, sensitive values masked.
-        values: left and right of each column that differs, sensitive values masked; of numbers also the difference.
-        arrivals: that brought the rows of the key, where a raw table has its columns.
+        key: key for people, sensitive values masked.
+        values: left and right value of each differing column, sensitive values masked; for numbers also the difference.
+        arrivals: arrivals that brought the rows of the key, if a raw table has its columns.
     """
 
     day: date
@@ -62,14 +62,14 @@ class KeyBeside:
 
 @dataclass(frozen=True)
 class SidesBeside:
-    """What a reconciliation found; every pair is left and right.
+    """Result of a reconciliation; every pair is left and right.
 
     Args:
-        key: columns that name a row, or a group, within its day.
+        key: columns that identify a row, or a group, within its day.
         schema: sentences on columns that only one side has, or both with other types.
         differing: the days whose content differs, oldest first.
         keys: the first keys that differ by more than the tolerance, of each kind.
-        outside: days of `differing` that the calendar does not have.
+        outside: differing days outside the calendar.
     """
 
     names: tuple[str, str]
@@ -84,24 +84,24 @@ class SidesBeside:
 
     @property
     def different(self) -> tuple[DayBeside, ...]:
-        """The days that differ by more than the tolerance."""
+        """Return the days that differ by more than the tolerance."""
         return tuple(day for day in self.differing if day.outcome == "different")
 
     @property
     def agree(self) -> bool:
-        """Return whether both sides say the same, as far as the tolerance goes."""
+        """Return whether both sides agree within the tolerance."""
         return not (self.schema or self.different)
 
     @property
     def sums(self) -> dict[str, Pair]:
-        """The sums over all days that differ; None where one of them has no sum."""
+        """Return the differing sums over all days; None if one of them has no sum."""
         names = self.differing[0].sums if self.differing else ()
         pairs = {name: zip(*(day.sums[name] for day in self.differing), strict=True) for name in names}
         return {name: (_total(left), _total(right)) for name, (left, right) in pairs.items()}
 
     @property
     def counts(self) -> KeyCounts | None:
-        """The keys that differ on all days; None where the keys of a day were not joined."""
+        """Return the counts of differing keys over all days; None if the keys of a day were not joined."""
         joined = [day.keys for day in self.differing if day.keys is not None]
         return sum(joined, KeyCounts()) if len(joined) == len(self.differing) else None
 
@@ -126,18 +126,18 @@ def shared_columns(
 
 
 def differing_days(left: Mapping[date, Digest], right: Mapping[date, Digest]) -> tuple[date, ...]:
-    """Return the days on which the sides hold other rows, oldest first; an empty day is as a missing one."""
+    """Return the days with different rows, oldest first; an empty day equals a missing one."""
     nothing = Digest()
     return tuple(sorted(day for day in {*left, *right} if left.get(day, nothing) != right.get(day, nothing)))
 
 
 def days_to_join(differing: Collection[date], tolerance: Tolerance, *, drill: bool) -> tuple[date, ...]:
-    """Return the days whose keys have to be joined: a hash does not show by how much a day differs."""
+    """Return the days whose keys must be joined: a hash does not show by how much a day differs."""
     return tuple(differing) if drill or tolerance else ()
 
 
 def outcome_of(keys: KeyCounts | None, tolerance: Tolerance) -> SideOutcome:
-    """Return whether a day whose content differs does so by more than the tolerance.
+    """Return whether a differing day is beyond the tolerance.
 
     Keys that differ by more than the tolerance of figures count; None where they were not joined.
     """
@@ -145,7 +145,7 @@ def outcome_of(keys: KeyCounts | None, tolerance: Tolerance) -> SideOutcome:
 
 
 def difference(left: object, right: object) -> str | None:
-    """Return by how much the left figure is more than the right one; None where either is no number."""
+    """Return the left figure minus the right one; None if either is not a number."""
     try:
         with localcontext(_EXACT):  # a transform may have set another one
             return f"{Decimal(str(left)) - Decimal(str(right)):+,}"
@@ -154,7 +154,7 @@ def difference(left: object, right: object) -> str | None:
 
 
 def facts(found: SidesBeside) -> Iterator[str]:
-    """Yield what a reconciliation found, in sentences."""
+    """Yield the results of a reconciliation, in sentences."""
     yield f"Left is {found.names[0]}, right is {found.names[1]}: {'they agree' if found.agree else 'they differ'}."
     yield from (f"{sentence}." for sentence in found.schema)
     rows = " and ".join(f"{rows:,}" for rows in found.rows)
@@ -172,7 +172,7 @@ def facts(found: SidesBeside) -> Iterator[str]:
 
 
 def key_sentence(key: KeyBeside) -> str:
-    """Return a key that differs as a line: of each column left, right, and of numbers the difference."""
+    """Return a differing key as a line: for each column left, right, and for numbers the difference."""
     rows = [f"rows {key.rows[0]:,}, not {key.rows[1]:,}"] if key.rows[0] != key.rows[1] else []
     values = [
         f"{name} {left}, not {right}{f' ({off})' if off else ''}" for name, (left, right, off) in key.values.items()

@@ -14,12 +14,12 @@ from typing import Self
 
 
 def hash_of(content: bytes) -> str:
-    """Return the sha256 of what an entry says, as it is stored."""
+    """Return the sha256 of an entry's stored content."""
     return sha256(content).hexdigest()
 
 
 def linked(before: str, content_hash: str) -> str:
-    """Return the chain up to an entry: a hash of the chain before it and of its content.
+    """Return the chain at an entry: a hash of the chain before it and of its content.
 
     Args:
         before: chain of the entry before; empty where the chain starts.
@@ -29,7 +29,7 @@ def linked(before: str, content_hash: str) -> str:
 
 @dataclass(frozen=True)
 class Entry:
-    """A link of a chain that is kept as rows.
+    """An entry of a chain stored as rows.
 
     Args:
         number: from 1, without a gap.
@@ -48,7 +48,7 @@ class Entry:
 
     @property
     def head(self) -> Head:
-        """Return where the chain stands with it."""
+        """Return the head of the chain at this entry."""
         return Head(self.number, self.chain)
 
     @property
@@ -59,10 +59,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class Break:
-    """A place where a chain is not as it was written.
+    """A place where a chain differs from what was written.
 
     Args:
-        number: of the entry that shows it.
+        number: number of the entry that shows it.
         what: the rest of a sentence about that entry.
     """
 
@@ -71,7 +71,7 @@ class Break:
 
 
 def breaks(entries: Iterable[Entry]) -> Iterator[Break]:
-    """Yield every sign that entries were changed, removed, moved or put in; what was cut off the end leaves none."""
+    """Yield every sign that entries were changed, removed, moved or inserted; entries cut off the end leave none."""
     last = Head(0, "")
     for entry in entries:
         follows = last.number + 1
@@ -89,21 +89,21 @@ def breaks(entries: Iterable[Entry]) -> Iterator[Break]:
 
 @dataclass(frozen=True)
 class Head:
-    """Where a chain stands.
+    """Head of a chain.
 
     Args:
-        chain: the hash up to it; empty where there is no entry.
+        chain: hash up to it; empty without entries.
     """
 
     number: int = 0
     chain: str = ""
 
     def __str__(self) -> str:
-        """Write it as one value: number and hash."""
+        """Return it as one value: number and hash."""
         return f"{self.number}:{self.chain}" if self.chain else "none"
 
     def is_in(self, chain: Mapping[int, str]) -> bool:
-        """Return whether a chain, the hash of each entry by its number, goes through it; an empty head is in all."""
+        """Return whether a chain, given as hashes by number, contains it; an empty head is in all."""
         return not self.chain or chain.get(self.number) == self.chain
 
 
@@ -118,12 +118,12 @@ class Heads:
     decisions: Head = Head()
 
     def __str__(self) -> str:
-        """Write both as one value without a space."""
+        """Return both as one value without a space."""
         return f"releases={self.releases},decisions={self.decisions}"
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return both heads as `str` writes them."""
+        """Parse both heads from their text."""
         found = _WRITTEN.fullmatch(text.strip())
         if found is None:
             raise ValueError(f"{text!r} is no head of two chains")

@@ -1,4 +1,4 @@
-"""By what a day is computed: code, configuration (the part of the contract), engine; and what was refused of that."""
+"""Code, configuration (the part of the contract) and engine that compute a day; and refused combinations."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ DIRTY = "+dirty"
 
 
 def shown_commits(commits: str) -> str:
-    """Return one commit, or several joined by commas, each as short as people read it."""
+    """Return one commit, or several joined by commas, shortened for people."""
     return ", ".join(commit[:12] + DIRTY * commit.endswith(DIRTY) for commit in commits.split(", "))
 
 
 @dataclass(frozen=True, order=True)
 class Version:
-    """By what a day was, or would be, computed.
+    """Code and configuration of a day, computed or to be computed.
 
     Args:
         code: version of all code that the transform can reach; empty if not recorded.
@@ -36,7 +36,7 @@ class Version:
     configuration: str = ""
 
     def differs(self, now: Version) -> tuple[bool, bool]:
-        """Return whether the code, and whether the configuration, is known to be another one; the unknown is not."""
+        """Return whether code or configuration certainly differs; unknown ones do not."""
         return self.code not in ("", now.code), self.configuration not in ("", now.configuration)
 
 
@@ -55,10 +55,10 @@ def code_version(code: Iterable[str]) -> str:
 
 @dataclass(frozen=True, order=True)
 class Attempt:
-    """This input computed in this way: other input, code or rules are worth another try.
+    """A fingerprint computed in this way: other input, code or rules are worth another try.
 
     Args:
-        made_by: by what it was computed; an empty version where that does not matter.
+        made_by: code and configuration; empty if that does not matter.
     """
 
     fingerprint: str
@@ -71,7 +71,7 @@ UNTIL_LIFTED = Attempt("*")
 
 @dataclass(frozen=True)
 class TiedTo:
-    """Nothing is wrong with the day itself, but records moved between it and another that is held."""
+    """A tie to another day: nothing is wrong with the day itself, but records moved between both, and that is held."""
 
     day: date
 
@@ -83,13 +83,13 @@ EngineName = Literal["spark", "sail"]
 
 
 class Admission(BaseModel):
-    """What was found out about a table on another engine than Spark.
+    """Result for a table on another engine than Spark.
 
     Args:
-        code_version: of the table, as it was computed.
-        configuration: what its contract said about its content.
+        code_version: code version that was computed.
+        configuration: configuration of its contract.
         software: versions that computed it, by name.
-        days: that came out alike on both engines, oldest first.
+        days: days that were equal on both engines, oldest first.
         refused: why it is not admitted; empty if it is.
     """
 

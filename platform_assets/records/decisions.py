@@ -1,7 +1,7 @@
-"""What people decided, as the ledger keeps it in one chain: the platform itself decides nothing here.
+"""People's decisions, which the ledger keeps in one chain: the platform itself decides nothing here.
 
-Decisions about waiting rows, and which releases are kept, are written down nowhere else. Those that a publication
-carried out are in its manifest, which counts where the two differ.
+Decisions about waiting rows and pins are recorded nowhere else. Those carried out by a publication are in its manifest,
+which counts if the two differ.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CARRIED_OUT = ("withdrawal", "roll back", "reload", "erasure")
 
 @dataclass(frozen=True, kw_only=True)
 class Signed:
-    """By whom something was decided, when and why.
+    """Author, time and reason of a decision.
 
     Args:
         who: author as stated; the operating system's user by default.
@@ -41,7 +41,7 @@ class Signed:
 
 @dataclass(frozen=True)
 class LateDecision(Signed):
-    """What a person decided about the waiting rows that one arrival brought for one day."""
+    """A person's decision about the waiting rows of one arrival and day."""
 
     kind: Verdict
     table: str
@@ -51,10 +51,10 @@ class LateDecision(Signed):
 
 @dataclass(frozen=True)
 class PinDecision(Signed):
-    """That a person wants a release kept readable, or no longer.
+    """A person's decision to keep a release readable, or no longer.
 
     Args:
-        name: by which it can be read, too; empty without one.
+        name: further name for reading it; empty without one.
     """
 
     kind: Literal["pin", "unpin"]
@@ -64,7 +64,7 @@ class PinDecision(Signed):
 
 @dataclass(frozen=True)
 class PublicationDecision(Signed):
-    """What a person decided and a publication carried out: all of it is in its manifest."""
+    """A person's decision that a publication carried out: its manifest has all of it."""
 
     kind: str
     publication: str
@@ -72,11 +72,11 @@ class PublicationDecision(Signed):
 
 @dataclass(frozen=True)
 class LiftDecision(Signed):
-    """A person's order to compute days by force although a person had rolled them back and held them.
+    """A person's order to compute by force days that a person had rolled back and held.
 
     Args:
-        publication: that shows what was refused.
-        days: whose holds ended, oldest first.
+        publication: publication with the refused content.
+        days: days whose holds ended, oldest first.
     """
 
     kind: Literal["lift"]
@@ -87,10 +87,10 @@ class LiftDecision(Signed):
 
 @dataclass(frozen=True)
 class MessageDecision(Signed):
-    """That a person wants a message of the outbox sent no more.
+    """A person's decision to drop a message of the outbox.
 
     Args:
-        publication: that the message is about; empty for an announcement.
+        publication: subject of the message; empty for an announcement.
     """
 
     kind: Literal["drop"]
@@ -101,10 +101,10 @@ class MessageDecision(Signed):
 
 @dataclass(frozen=True)
 class PlanDecision(Signed):
-    """That a person approved a backfill as it was explained.
+    """A person's approval of a backfill as explained.
 
     Args:
-        hash: that names what was approved.
+        hash: hash of what was approved.
     """
 
     kind: Literal["approval of a plan"]
@@ -114,13 +114,13 @@ class PlanDecision(Signed):
 
 @dataclass(frozen=True)
 class CircuitDecision(Signed):
-    """What a person decided about the circuit of a table, of a domain's tables, or of all.
+    """A person's decision about the circuit of a table, of a domain's tables, or of all.
 
     Args:
         kind: `freeze` opens it until a person closes it; `override` lets publications pass until a time.
         scope: a table, `domain:<name>`, or `all`.
-        after: number of the newest verdict in the ledger then, by which decisions and verdicts are in order.
-        until: of an override, when it ends, UTC; None of the others.
+        after: number of the newest verdict then, which orders decisions and verdicts.
+        until: end of an override, UTC; None for the others.
     """
 
     kind: Literal["freeze", "close", "override"]
@@ -131,11 +131,11 @@ class CircuitDecision(Signed):
 
 @dataclass(frozen=True)
 class QuarantineDecision(Signed):
-    """That a person needs rows no more that were refused or quarantined.
+    """A person's decision to discard refused or quarantined rows.
 
     Args:
         table: the raw table that refused them, or the silver table whose rule they broke.
-        day: of the rows; of refused ones, when they arrived.
+        day: day of the rows; for refused ones, of their arrival.
     """
 
     kind: Literal["discard"]
@@ -147,11 +147,11 @@ class QuarantineDecision(Signed):
 
 @dataclass(frozen=True)
 class Acknowledgement(Signed):
-    """That a person looked at a file that is in no table, or at the warnings of a day.
+    """A person's acknowledgement of a file that is in no table, or of a day's warnings.
 
     Args:
         finding: path of the file, or `<layer>.<table> <day>`.
-        mark: hash of what was found; another finding is not acknowledged.
+        mark: hash of the finding; another finding is not acknowledged.
         until: when it ends, UTC; None until the finding changes.
     """
 
@@ -187,12 +187,12 @@ ABOUT: dict[str, type[Decision]] = {
 
 
 def decided_by(kind: str, decides: str) -> str:
-    """Return the decision that a publication carried out; empty for automatic work."""
+    """Return the decision carried out by a publication; empty for automatic work."""
     return decides or (kind if kind in _CARRIED_OUT else "")
 
 
 def about(type_: type[Decision]) -> str:
-    """Return what decisions of a kind are about."""
+    """Return the subject of decisions of a kind."""
     return next(name for name, known in ABOUT.items() if known is type_)
 
 
@@ -202,18 +202,18 @@ def signed(who: str, as_user: str, on_host: str) -> str:
 
 
 def beginning(about: str) -> str:
-    """Return how the text of every decision about one kind of thing begins, and of no other."""
+    """Return the beginning of the text of every decision of one kind, and of no other."""
     return f'{{"about":{json.dumps(about)},'
 
 
 def to_content(decision: Decision) -> str:
-    """Return a decision as text, the same on every database: what the chain hashes."""
+    """Return a decision as the text that the chain hashes, the same on every database."""
     said = {field.name: _plain(getattr(decision, field.name)) for field in fields(decision)}
     return json.dumps({"about": about(type(decision)), **said}, sort_keys=True, separators=(",", ":"))
 
 
 def from_content(content: str) -> Decision:
-    """Return the decision in a text."""
+    """Parse a decision from its text."""
     try:
         said = json.loads(content)
         return _adapter(said.pop("about")).validate_python(said)

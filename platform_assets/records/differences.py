@@ -1,4 +1,4 @@
-"""Digests of days, which add up, and differences between two tables or two versions."""
+"""Digests of days, which can be added, and differences between two tables or two versions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HALVES = 4
 
 @dataclass(frozen=True)
 class Digest:
-    """Content of a day: its rows and the sums of the halves of their hashes.
+    """Digest of a day: its number of rows and the sums of the halves of their hashes.
 
     Independent of the order of rows and of their files. Unlike a XOR it distinguishes one copy of a row from three.
     Digests of disjoint sets of rows add up to the digest of their union, which is how a day of raw keeps its digest
@@ -32,7 +32,7 @@ class Digest:
 
     @classmethod
     def parse(cls, text: str) -> Digest:
-        """Return the digest that `str` wrote."""
+        """Parse a digest from its text."""
         rows, *sums = text.split("-")
         a, b, c, d = (int(part, 16) for part in sums)
         return cls(int(rows), (a, b, c, d))
@@ -50,11 +50,11 @@ Figures = tuple[Figure, ...]
 
 @dataclass(frozen=True)
 class Difference:
-    """One key on which two tables disagree.
+    """A key on which two tables disagree.
 
     Args:
         key: values of the declared `by` columns.
-        ours: figures of the declared amounts, in order; None where the table does not have the key.
+        ours: figures of the declared amounts, in order; None if the table does not have the key.
     """
 
     key: Key
@@ -64,7 +64,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Differences:
-    """How two tables compare on one day; true if they differ.
+    """Comparison of two tables on one day; true if they differ.
 
     Args:
         keys: keys that either table has.
@@ -72,7 +72,7 @@ class Differences:
         extra: keys that only the table itself has.
         unequal: keys of both tables with other figures.
         examples: the first few of each kind, in that order.
-        ours: figures of the whole day; None for one that single keys do not add up to.
+        ours: figures of the whole day; None for one that is not a sum over keys.
     """
 
     keys: int = 0
@@ -94,7 +94,7 @@ class Differences:
 
 @dataclass(frozen=True)
 class KeyCounts:
-    """How many keys of a day differ between two sides.
+    """Numbers of differing keys of a day.
 
     Args:
         missing_left: keys that only the right side has.
@@ -112,16 +112,16 @@ class KeyCounts:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Return the sum of all counts."""
         return self.missing_left + self.missing_right + self.different
 
 
 @dataclass(frozen=True)
 class DayChange:
-    """How the new content of a day compares with the one before.
+    """Comparison of a day's new content with the former one.
 
     Args:
-        changed: keys whose row has another value in any column.
+        changed: keys whose row changed in any column.
         sums_before: sum of every amount over the content before, by column.
     """
 
@@ -136,7 +136,7 @@ class Sum(NamedTuple):
     """A sum of a day.
 
     Args:
-        by: columns by whose values it is.
+        by: columns that group it.
         key: values of these columns, as text.
     """
 
@@ -147,10 +147,10 @@ class Sum(NamedTuple):
 
 @dataclass
 class Moves:
-    """The sums of a day that new content changes.
+    """Sums of a day that new content changes.
 
     Args:
-        pairs: before and after; None where there is nothing to sum. Of many keys only the first.
+        pairs: before and after; None if there is nothing to sum. Of many keys only the first.
     """
 
     keys: int = 0

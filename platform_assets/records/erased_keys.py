@@ -1,4 +1,4 @@
-"""Erased keys: recognise the rows of an erased person without storing who that was.
+"""Erased keys: recognize the rows of an erased person without storing who it was.
 
 A value is kept as a keyed hash. Spark's workers use this module as well, so it needs only Python's standard library.
 """
@@ -34,7 +34,7 @@ Key = Mapping[str, str]
 
 
 def canonical(text: str, type_: str) -> str:
-    """Return the text of a value that all spellings of it share which can become it; another text stays as it is."""
+    """Return the common text of a value's spellings that can become it; another text is unchanged."""
     try:
         if type_ in ("long", "int"):
             number = Decimal(text.strip())
@@ -58,11 +58,11 @@ def hash_of(secret: bytes, field: str, text: str) -> str:
 
 
 class Written(NamedTuple):
-    """How files have the rows of a table, where its contract declares that.
+    """How files write the rows of a table, if its contract declares that.
 
     Args:
-        places: names and places in lists that lead to a field's value in a JSON object, by field.
-        widths: of fields of text, in characters.
+        places: path to a field's value in a JSON object, by field.
+        widths: widths of text fields, in characters.
     """
 
     places: Mapping[str, tuple[str | int, ...]] = {}
@@ -76,7 +76,7 @@ BY_NAME = Written()
 
 
 class ErasedKeys:
-    """Recognises rows of erased keys. It is sent to Spark's workers, and its repr does not show its secret."""
+    """Recognize rows of erased keys. It is sent to Spark's workers, and its repr does not show its secret."""
 
     def __init__(
         self, secret: bytes, keys: Collection[Key], types: Mapping[str, str], written: Written = BY_NAME
@@ -95,13 +95,13 @@ class ErasedKeys:
         return f"ErasedKeys({', '.join(self.fields)})"
 
     def has_row(self, *texts: str | None) -> bool:
-        """Return whether a row has an erased key. Fields of the key may be in columns or inside a text.
+        """Return whether a row has an erased key, in columns or inside a text.
 
-        Of JSON, each field of the key has its value somewhere in it. Any other text is of the key if every value of the
-        key stands between separators in it, or in quotes.
+        Each field of the key must have its value somewhere in JSON. Any other text matches if every value of the key is
+        between separators in it, or in quotes.
 
         Args:
-            texts: of its values of `fields`, in their order, and then of `AS_DELIVERED`.
+            texts: texts of its values of `fields`, in their order, and then of `AS_DELIVERED`.
         """
         values, kept = texts[: len(self.fields)], [text for text in texts[len(self.fields) :] if text is not None]
         if not kept:
@@ -113,10 +113,10 @@ class ErasedKeys:
         return self._is_erased(hashes)
 
     def has(self, *texts: str | None) -> bool:
-        """Return whether values are of an erased key.
+        """Return whether values belong to an erased key.
 
         Args:
-            texts: of `fields`, in their order.
+            texts: texts of `fields`, in their order.
         """
         hashes = {
             field: self._hash(field, text) for field, text in zip(self.fields, texts, strict=True) if text is not None
@@ -124,7 +124,7 @@ class ErasedKeys:
         return any(tuple(hashes.get(field, "") for field in named) in erased for named, erased in self._hashes.items())
 
     def _in_payloads(self, payloads: Collection[str]) -> dict[str, set[str]]:
-        """Return the hashes of all that may be a field's value in some texts, by field."""
+        """Return the hashes of all possible values of fields in some texts, by field."""
         hashes: dict[str, set[str]] = {field: set() for field in self.fields}
         for payload in payloads:
             document, pairs = _read(payload)
@@ -157,7 +157,7 @@ class ErasedKeys:
 
 
 def _read(payload: str) -> tuple[dict[str, object] | None, list[tuple[str, object]]]:
-    """Return a JSON object and every name with what it has, also within others; None of anything else."""
+    """Return a JSON object and every name with its value, also nested; None for anything else."""
     pairs: list[tuple[str, object]] = []
 
     def noted(of_object: list[tuple[str, object]]) -> dict[str, object]:
@@ -172,7 +172,7 @@ def _read(payload: str) -> tuple[dict[str, object] | None, list[tuple[str, objec
 
 
 def _at(value: object, place: tuple[str | int, ...]) -> object:
-    """Return what lies at a place in a JSON object; None if nothing does."""
+    """Return the value at a place in a JSON object; None if there is none."""
     for step in place:
         if isinstance(value, dict) and isinstance(step, str):
             value = value.get(step)
@@ -184,7 +184,7 @@ def _at(value: object, place: tuple[str | int, ...]) -> object:
 
 
 def _parts(line: str, written: Written) -> Iterator[str]:
-    """Yield all of a broken line that may have been a value."""
+    """Yield all parts of a broken line that may have been a value."""
     yield from _BETWEEN.split(line)
     for quoted in _QUOTED.findall(line):
         yield quoted

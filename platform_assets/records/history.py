@@ -1,4 +1,4 @@
-"""What the ledger stores and answers, and what a stage puts in place of days of a release, as plain values."""
+"""What the ledger stores and returns, and a stage's replacements of released days, as plain values."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from platform_assets.records.manifest import Arrival, DayContent, TableChange, W
 
 
 def kept_text(text: str) -> str:
-    """Return a text as the ledger keeps it: for a NUL, as of a broken file, PostgreSQL refuses the publication."""
+    """Return a text for the ledger, without NUL, which PostgreSQL refuses."""
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 @dataclass(frozen=True)
 class DayRecord:
-    """What one publication made of one day of a table.
+    """A day of a table in one publication.
 
     Args:
-        fingerprint: what the day was made from; empty for raw days.
-        files: number of data files; none is a day that is loaded and empty.
-        reads: version of every table read to make the day.
-        seconds: the day's share of the time its table took; the shares add up.
+        fingerprint: hash of the day's inputs; empty for raw days.
+        files: number of data files; none for a loaded and empty day.
+        reads: version of every input table.
+        seconds: the day's share of its table's time; the shares add up.
         configuration: hash of the contract's part in it; empty if not recorded.
-        git_commit: of the code that computed it; empty where that is in no repository, or not recorded.
+        git_commit: commit of its code; empty if that is in no repository, or not recorded.
     """
 
     table: str
@@ -49,22 +49,22 @@ class DayRecord:
 
     @property
     def made_by(self) -> Version:
-        """Return by what the day was computed, as far as that is recorded."""
+        """Return code and configuration of the day, as far as recorded."""
         return Version(self.code_version, self.configuration)
 
     @property
     def delivered(self) -> int:
-        """Its rows, as `delivered_rows` counts them."""
+        """Return its rows, as `delivered_rows` counts them."""
         return delivered_rows(self.rows, self.figures)
 
 
 def delivered_rows(rows: int, figures: Mapping[str, int]) -> int:
-    """Return the rows of a day without a raw day's tombstones and withdrawals, which only say what became of others."""
+    """Return the rows of a day without a raw day's tombstones and withdrawals, which only mark others."""
     return rows - figures.get("tombstones", 0) - figures.get("withdrawals", 0)
 
 
 class DayTotals(NamedTuple):
-    """What was counted of all days of one table.
+    """Counts over all days of one table.
 
     Args:
         delivered: rows, as `delivered_rows` counts them.
@@ -82,8 +82,8 @@ class DayMark(NamedTuple):
     """The few fields of a day that are read for every day of every table.
 
     Args:
-        release: the number of the release that made the day what it is.
-        fingerprint: what the day was made from; empty for raw days.
+        release: number of the release with the day's content.
+        fingerprint: hash of the day's inputs; empty for raw days.
     """
 
     day: date
@@ -98,7 +98,7 @@ class DayMark(NamedTuple):
 
 
 class Timing(NamedTuple):
-    """What one publication's days of a table took to compute.
+    """Computing time of one publication's days of a table.
 
     Args:
         seconds: of all of them together, without the start of Spark.
@@ -116,20 +116,20 @@ Marks = Mapping[str, Mapping[date, DayMark]]
 
 
 class ArrivalRecord(Arrival):
-    """An arrival, with the publication that took or refused it."""
+    """An arrival, with the publication that ingested or refused it."""
 
     publication: str
 
 
 @dataclass(frozen=True)
 class PublicationRecord:
-    """One publication that a release shows.
+    """A publication in a release.
 
     Args:
-        refuses: of a rollback, for each table and day that it put back, what must not be made of it again; nothing
-            where nothing has to keep the day. Holds come of it when the publication is indexed, and it is not kept.
-        exposures: to notify of it, by name, each with the tables that it reads. Indexing the publication turns them
-            into messages in the outbox; the index does not keep them.
+        refuses: for a rollback, content that must not be computed again, for each table and day that it restored; empty
+            if nothing has to hold the day. Indexing the publication makes holds of it, and does not store it.
+        exposures: exposures to notify, by name, each with the tables that it reads. Indexing the publication makes
+            messages of them in the outbox, and does not store them.
     """
 
     publication: str
@@ -182,11 +182,11 @@ CIRCUIT = "circuit"
 
 @dataclass(frozen=True)
 class Hold:
-    """A day the planner leaves alone while it would become what was refused.
+    """A day that the planner skips while it would get the refused content.
 
     Args:
-        refused: what must not be published of it.
-        gate: what refused it: a gate's name, or `ROLL_BACK`.
+        refused: content that must not be published.
+        gate: name of the refusing gate, or `ROLL_BACK`.
         failed: every check that refused it, with its reason, for the verdict of its table; the hold keeps the first.
     """
 
@@ -201,17 +201,17 @@ class Hold:
 
     @property
     def is_of_good_content(self) -> bool:
-        """Return whether a person restored the day's content, so that tables that read it need not wait."""
+        """Return whether a person restored the day's content, so that its readers need not wait."""
         return self.gate == ROLL_BACK
 
     @property
     def lasts(self) -> bool:
-        """Return whether a person put the day back until it is lifted: neither new input nor force ends that."""
+        """Return whether a person rolled the day back until it is lifted: neither new input nor force ends that."""
         return self.refused == UNTIL_LIFTED
 
     @property
     def overruled_by(self) -> str:
-        """Return the command by which a person ends that a day is left alone."""
+        """Return the command by which a person ends the hold."""
         if self.gate == CIRCUIT:
             return f"`platform-assets status circuits {self.table}`"
         if self.lasts:
@@ -224,7 +224,7 @@ class Hold:
 
 
 def hold_of_each_day(holds: Iterable[Hold]) -> dict[tuple[str, date], Hold]:
-    """Return for every held day the hold that says what readers have: a person's if there is one, else the newest.
+    """Return for every held day the hold that affects readers: a person's if there is one, else the newest.
 
     A rollback by a person comes first, even if gates refused the day before or since, and regardless of clocks.
 
@@ -241,19 +241,19 @@ def hold_of_each_day(holds: Iterable[Hold]) -> dict[tuple[str, date], Hold]:
 
 @dataclass(frozen=True)
 class EndedHold:
-    """A hold that does not stand any more."""
+    """A hold that has ended."""
 
     hold: Hold
     ended_at: datetime
 
 
 class StagedDays(BaseModel):
-    """Days that lie over a release, and what gates said of them.
+    """Days staged over a release, and their gate results.
 
     Args:
         tables: the days, by table; of a table without days at most its columns.
         holds: days that failed a gate: they are not in `tables`.
-        over: holds in the ledger that count no more, since every gate let the staged days through.
+        over: holds in the ledger that no longer count, since every gate passed the staged days.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -264,17 +264,17 @@ class StagedDays(BaseModel):
 
     @property
     def days(self) -> dict[str, tuple[date, ...]]:
-        """The days that are to be published, by table."""
+        """Return the days to publish, by table."""
         return {table: tuple(sorted(change.days)) for table, change in self.tables.items() if change.days}
 
     def of(self, table: str) -> Mapping[date, DayContent]:
-        """Return what lies there of one table."""
+        """Return the part about one table."""
         return self.tables[table].days if table in self.tables else {}
 
     def with_days(
         self, changes: Iterable[TableChange], holds: Iterable[Hold] = (), over: Iterable[Hold] = ()
     ) -> StagedDays:
-        """Return it with further results added; a newer result of a day replaces the older one."""
+        """Return it with further results; a newer result of a day replaces the older one."""
         tables = dict(self.tables)
         for change in changes:
             earlier = tables.get(change.table, change.model_copy(update={"days": {}, "seconds": 0.0}))
@@ -284,7 +284,7 @@ class StagedDays(BaseModel):
         return StagedDays(tables=tables, holds=tuple(held.values()), over=tuple(dict.fromkeys((*self.over, *over))))
 
     def without(self, tables: Collection[str], days: Collection[date] | None = None) -> StagedDays:
-        """Return it without some days of some tables, or all of them, and without what gates said of these."""
+        """Return it without some days of some tables, or all of them, and without their gate results."""
 
         def goes(table: str, day: date) -> bool:
             return table in tables and (days is None or day in days)

@@ -1,6 +1,6 @@
-"""The manifest: what one publication changes, written before anything is committed.
+"""The manifest: the changes of one publication, written before anything is committed.
 
-It is the truth from which a dead publication is finished and the ledger is rebuilt. Stored as
+A dead publication is finished from it, and the ledger is rebuilt from it. Stored as
 `<lake>/_publications/<publication>/manifest.json`.
 """
 
@@ -51,16 +51,16 @@ class DataFile(_Value):
 
 
 class Scope(_Value):
-    """Which rows of a day were computed while all others were carried over, where these may be others by now.
+    """The computed keys of a day whose other rows were copied, and may be outdated.
 
-    The day as a whole stays what it was made from and by before, or a mixture that no day would get, so that it is
-    stale until it is computed whole.
+    The day as a whole keeps its former fingerprint and code, or a mixture that no day would get, so that it is stale
+    until it is computed whole.
 
     Args:
-        keys: of the computed rows: texts of values, by column.
-        rows: that were computed.
+        keys: keys of the computed rows: texts of values, by column.
+        rows: number of computed rows.
         made_from: fingerprint that the day would have if all of it had been computed.
-        reads: version of every table that was read to make the carried rows.
+        reads: version of every input table of the copied rows.
     """
 
     keys: dict[str, tuple[str, ...]]
@@ -71,7 +71,7 @@ class Scope(_Value):
 
 
 class Warned(_Value):
-    """What a gate found of a day that was published all the same. It quotes no row, so that it may stay for good."""
+    """A gate's finding about a published day. It quotes no row, so that it may stay for good."""
 
     gate: str
     found: str
@@ -82,19 +82,19 @@ class Warned(_Value):
 
 
 class DayContent(_Value):
-    """What a day becomes.
+    """New content of a day.
 
     Args:
         files: the whole content of the day after the publication; none empties the day.
         base: paths of the files that were live when the day was read; the publication conflicts if they changed. A day
-            that was computed anew and came out with the digest it had keeps these files.
-        digest: of the whole content, as `records.digest.Digest` writes it; empty for a day that is to be as if it
-            had never been computed.
-        fingerprint: what the day was made from, as `planning.fingerprints` computes it; empty for raw days.
+            recomputed with an unchanged digest keeps these files.
+        digest: digest of the whole content, as `records.digest.Digest` writes it; empty for a day that becomes as if
+            never computed.
+        fingerprint: hash of the day's inputs, from `planning.fingerprints`; empty for raw days.
         figures: counts of the day, including those that gates judge: superseded, voided, quarantined.
         warnings: findings of gates that no person has accepted.
-        restores: of a day rolled back or compacted, the publication that had computed this content.
-        scope: of a day not all of whose rows were computed at once; None of any other.
+        restores: for a day rolled back or compacted, the publication that had computed this content.
+        scope: for a day whose rows were not all computed at once; None for any other.
     """
 
     files: tuple[DataFile, ...]
@@ -110,25 +110,22 @@ class DayContent(_Value):
 
     @property
     def keeps_files(self) -> bool:
-        """Return whether the day has the files that it had, so that readers see nothing new."""
+        """Return whether the day keeps its files, so that readers see nothing new."""
         return {file.path for file in self.files} == set(self.base)
 
 
 class TableChange(_Value):
-    """The days of one table that a publication replaces.
+    """Days of one table that a publication replaces.
 
     Args:
         schema_string: Delta schema of the files, as JSON.
-        reads: version of every table read to make the days; `STAGED` for one whose days are published with them.
+        reads: version of every input table; `STAGED` for one whose days are published with them.
         seconds: spent on computing the days.
-        configuration: the contract's part in the days' content, as `planning.configuration` has it; empty if not
-            recorded.
-        replaces_schema: Delta schema that the table had when the days were made, where they bring it another one;
-            empty where the columns stay.
-        software: versions of the software that computed the days: `platform`, and where used `spark` and `delta`;
-            empty for restored days and if not recorded.
-            refuses: for each day that a rollback restores, what it must not become again; nothing where the inputs
-            went back too, so that nothing has to keep the day.
+        configuration: the contract's part in the days' content, from `planning.configuration`; empty if not recorded.
+        replaces_schema: Delta schema that the table had when the days were computed, if they change it; empty if the
+            columns stay.
+        software: versions of the software that computed the days: `platform`, and where used `spark` and `delta`; empty
+            for restored days and if not recorded.
         git_commit: of the repository that the code which computed the days lies in, as `engine.platform` has it; empty
             where it lies in none.
     """
@@ -147,26 +144,26 @@ class TableChange(_Value):
 
 
 class Arrival(_Value):
-    """What came for a raw table, and what became of it: a file, or what a person decided about the rows of one.
+    """An arrival for a raw table and its outcome: a file, or a person's decision about the rows of one.
 
     Conservation: `landed == taken + refused + late + erased` unless the file was refused whole (`reason` is set, and
-    nothing taken). Where each of its rows was refused for itself, both hold: such an arrival has delivered nothing.
+    nothing ingested). If each of its rows was refused by itself, both are true: such an arrival has delivered nothing.
 
     Args:
-        path: of a file below the landing root, with forward slashes; of a decision a name of its own.
+        path: path of a file below the landing root, with forward slashes; for a decision its own name.
         arrival_date: the date of its folder.
         modified_ns: last change, nanoseconds since 1970; saves hashing an unchanged file again.
         landed: rows in the file.
         taken: rows that entered raw.
         refused: rows refused at parsing.
-        late: rows that wait in the late queue, because they came too late or too far ahead.
+        late: rows that wait in the late queue, because they were too late or too far ahead.
         erased: rows that were dropped, because their person was erased before.
         reason: why the whole file was refused.
-        notes: what a person should know though nothing was refused, for example extra columns.
-        kind: a delivery of a source, waiting rows of one that a person approved or whose day has come (`due`), rows of
-            one that were refused and are read once more (`replay`), the withdrawal of an arrival, or that all of the
-            table before it counts no more (`reload`).
-        origin: path of the arrival whose rows these are, or that is withdrawn.
+        notes: remarks for a person though nothing was refused, for example extra columns.
+        kind: a delivery of a source, approved waiting rows or rows whose day has come (`due`), refused rows that are
+            read again (`replay`), the withdrawal of an arrival, or a `reload`, before which nothing of the table
+            counts.
+        origin: path of the original or withdrawn arrival.
     """
 
     table: str
@@ -187,15 +184,15 @@ class Arrival(_Value):
 
 
 class Erasure(_Value):
-    """Rows that were taken out of a table for good because of whose they were, without saying whose.
+    """Rows of an erased key that were removed from a table for good, without the key itself.
 
     Args:
-        table: `<layer>.<table>`; of a raw table, rows with the key are dropped from what comes later, too.
+        table: `<layer>.<table>`; for a raw table, later rows with the key are dropped, too.
         key: keyed hash of each field's value, by field, as `records.erased_keys` makes them.
         secret: name of the secret of these hashes.
-        rows: that were taken out, by day.
-        arrivals: rows that were delivered and taken out of a raw table, by the path of what brought them.
-        lifts: that the key is remembered no more; nothing was taken out then.
+        rows: removed rows, by day.
+        arrivals: delivered rows that were removed from a raw table, by arrival.
+        lifts: whether the key is no longer remembered; nothing was removed then.
     """
 
     table: str
@@ -207,7 +204,7 @@ class Erasure(_Value):
 
 
 class ErasedBy(BaseModel):
-    """What a manifest says of erasures alone: of one that rewrote a year, a hundredth of what there is to read."""
+    """The part of a manifest about erasures: for one that rewrote a year, a hundredth of the whole."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -222,18 +219,18 @@ class Manifest(_Value):
         publication: its name, sortable by time.
         run: id of the run that made it (Dagster's, or the process').
         who: author as stated; the operating system's user by default.
-        git_commit: of the code that computed its tables, where known; several are joined by commas.
-        platform_version: of this package; empty in manifests from before it was recorded.
-        erasures: what was taken out of tables for good, one for each table that was looked at.
-        on_release: the release that must still be current, where it holds days computed from others of its own: what it
-            read is then exactly what it leaves behind.
-        on_versions: tables, each with the version that must still be current (-1 if it has none yet), where a lock was
-            to keep all others from publishing it.
+        git_commit: commit of the code that computed its tables, if known; several are joined by commas.
+        platform_version: version of this package; empty in older manifests.
+        erasures: permanent removals, one for each searched table.
+        on_release: the release that must still be current, if days were computed from others of the same publication:
+            their inputs are then exactly what it publishes.
+        on_versions: tables, each with the version that must still be current (-1 without one), where a lock should keep
+            others from publishing.
         as_user: the operating system's user that the process belonged to; empty if not recorded.
         on_host: the machine on which it ran; empty likewise.
         decides: the decision that it carries out, if the kind does not say so.
-        exposures: to notify of it, by name, each with the tables of the publication that it reads.
-        lifts: days, by table, whose rollbacks until lifted it ends.
+        exposures: exposures to notify, by name, each with the tables of the publication that it reads.
+        lifts: days, by table, whose lasting rollbacks it ends.
     """
 
     publication: str
@@ -258,7 +255,7 @@ class Manifest(_Value):
 
 @cache
 def platform_version() -> str:
-    """Return the version of this package, for the manifests it writes; empty where it is not installed."""
+    """Return the version of this package for its manifests; empty if it is not installed."""
     try:
         return version("platform-assets")
     except PackageNotFoundError:
@@ -266,7 +263,7 @@ def platform_version() -> str:
 
 
 def change_of(manifest: Manifest, table: str) -> TableChange:
-    """Return what a publication made of one of its tables."""
+    """Return a publication's change of one of its tables."""
     return next(change for change in manifest.tables if change.table == table)
 
 

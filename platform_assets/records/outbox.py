@@ -1,4 +1,4 @@
-"""Messages of the outbox, kept until they are delivered, and records of what was announced."""
+"""Messages of the outbox, kept until they are delivered, and records of announcements."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ drop it."""
 
 @dataclass(frozen=True)
 class Message:
-    """One request to one address, the same however often it is tried.
+    """One request to one address, unchanged however often it is tried.
 
     Args:
-        key: by which a receiver knows a message that comes again.
+        key: key by which a receiver recognizes a repeated message.
         target: the exposure to notify, or `announcements`.
-        body: JSON, as it is sent.
+        body: JSON, as sent.
         created_at: UTC, when the event happened.
-        due_at: UTC, before which it is not tried.
-        publication: that it is about; empty for an announcement.
-        release: that shows the publication; None for an announcement.
+        due_at: UTC, not tried before.
+        publication: subject of the message; empty for an announcement.
+        release: release of the publication; None for an announcement.
         tries: how often a sender has taken it.
         problem: why the last try failed, or a person dropped it; empty otherwise.
         settled_at: UTC, when it was delivered, given up or dropped; None while it waits.
@@ -50,7 +50,7 @@ Channel = str
 
 @dataclass(frozen=True)
 class AnnouncedDay:
-    """A held day as it is announced: once, whichever gates refuse the same of it, and however often."""
+    """A held day in announcements: announced once, whichever gates refuse the same content, and however often."""
 
     table: str
     day: date
@@ -67,7 +67,7 @@ class AnnouncedHeads:
 
 @dataclass(frozen=True)
 class Announced:
-    """What was announced on a channel."""
+    """An announcement on a channel."""
 
     held: frozenset[AnnouncedDay] = frozenset()
     runs: frozenset[str] = frozenset()
@@ -76,7 +76,7 @@ class Announced:
 
 @dataclass(frozen=True)
 class CatchUp:
-    """That the ledger had been behind its lake."""
+    """A time when the ledger had been behind its lake."""
 
     first_release: int
     last_release: int

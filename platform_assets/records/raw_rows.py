@@ -1,4 +1,4 @@
-"""Raw rows on disk, for those too who read them without Spark: their kinds, and how lines are copied for Spark."""
+"""Raw rows on disk, also for readers without Spark: their kinds, and how lines are copied for Spark."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ UNREADABLE = "_unreadable"
 
 
 def restored(text: str) -> str:
-    """Return a text as it was before its record came onto one line."""
+    """Return the original text of a record that was put on one line."""
     for written, meant in MARKED_IN_BROKEN:
         text = text.replace(written, meant)
     return text

@@ -1,9 +1,9 @@
-"""A process of its own for what a library written in C++ does with bytes of others.
+"""Run a C++ library on foreign bytes in a process of its own.
 
-Such a library ends its process at some bytes that were made up for it, or takes all memory there is. In a process that
-does nothing else, that is a problem of the file alone. It is started when it is first needed, and again where it died.
-The two speak in lines of JSON, of the types that functions declare: a file that took over that process could only make
-it say something wrong about the file.
+Such a library may end its process at malicious bytes, or take all memory. In a process that does nothing else, that is
+a problem of the file alone. It is started when it is first needed, and again after it died. Both sides exchange lines
+of JSON, of the functions' declared types: a file that took over that process could only return a wrong result about
+itself.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def apart(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
 
     Raises:
         UnendurableError: the process died of it, twice, or would have needed too much memory.
-        OSError: the process was killed, for example by a system without memory, or the function raises it.
+        OSError: the process was killed, for example for lack of memory, or the function raises it.
         ChangedError, LinkError, LimitError: the function raises it.
         RuntimeError: it raises anything else.
     """
@@ -77,13 +77,13 @@ def apart(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
 
 
 def ahead(work: Callable[..., object]) -> None:
-    """Start that process and import a function's module there, so that it is ready once the function is called."""
+    """Start that process and import a function's module there, so that it is ready for a call."""
     with _turn, suppress(OSError):  # it cannot be started now: the first call tries again and raises
         _send(_started(), json.dumps(work.__module__).encode())
 
 
 def rest() -> None:
-    """End that process, until something is asked again."""
+    """End that process, until the next call."""
     with _turn:
         _ended()
 
@@ -174,7 +174,7 @@ def _answer(module: str, name: str, given: object) -> dict[str, object]:
 
 
 def serve() -> None:
-    """Answer questions from standard input, until that ends; a text is the name of a module that will be asked for."""
+    """Answer calls from standard input, until that ends; a text is the name of a module that will be needed."""
     with suppress(ImportError, OSError, ValueError):  # a system without such a bound, or with a lower one
         import resource
 

@@ -1,4 +1,4 @@
-"""Hold the columns of a landed file against those of its contract: names in every format, headers of CSV."""
+"""Compare the columns of a landed file with its contract: names in every format, headers of CSV."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 
 
 def wrong_columns(columns: Sequence[str], contract: Contract) -> str | None:
-    """Return all that is wrong with the columns of a file that names them once.
+    """Return all faults of the columns of a file that names them once.
 
     Spark ignores case, so names that differ only in case are one name twice.
     """
@@ -57,9 +57,9 @@ def wrong_columns(columns: Sequence[str], contract: Contract) -> str | None:
 
 
 def missing_columns(names: Collection[str], contract: Contract, where: str = "") -> str | None:
-    """Say that a file lacks columns which it should have, what it may have instead, and what to do; None if it has all.
+    """Return that a file lacks columns, similar names in it, and what to do; None if it has all.
 
-    A column that may be absent is missing where the file has its name in other letters, which is then a mistake.
+    A column that may be absent counts as missing if the file has its name in other letters, which is then a mistake.
     """
     has = {folded(name) for name in names}
     missing = [c for c in contract.columns if c.name not in names and not (c.may_be_absent and c.name not in has)]
@@ -78,19 +78,19 @@ def missing_columns(names: Collection[str], contract: Contract, where: str = "")
 
 
 def shown_in_files(column: Column) -> str:
-    """Return a column's name, and where files have it if it is elsewhere."""
+    """Return a column's name, and its name or path in files if it differs."""
     place = column.source_name or ".".join(map(str, column.path))
     return f"{column.name} (as {place})" if place else column.name
 
 
 def renamed(names: Iterable[str], contract: Contract) -> tuple[str, ...]:
-    """Return the names of a file's columns as its contract has them."""
+    """Return the names of a file's columns in its contract."""
     declared = {column.source_name: column.name for column in contract.columns if column.source_name}
     return tuple(declared.get(name, name) for name in names)
 
 
 class JsonNames:
-    """The names in a file of JSON lines while it streams past; objects are read only until every column was seen."""
+    """Collect the names in a file of JSON lines as it streams past; parse objects until every column was seen."""
 
     def __init__(self, contract: Contract, *, is_marked: bool = False) -> None:
         self._contract = contract
@@ -101,7 +101,7 @@ class JsonNames:
         """How many were looked at: only of a file without any none, since lines are looked at until there are some."""
 
     def look(self, lines: Lines) -> None:
-        """Take the names of some lines; a line that is no object says nothing, since its row is refused by itself."""
+        """Collect the names of some lines, except lines that are not objects: these rows are refused alone."""
         if not self._unseen or (self.objects >= _SHOWN and not self._may_name(lines.content)):
             return
         for line in lines.whole():
@@ -111,14 +111,14 @@ class JsonNames:
                     return
 
     def missing(self) -> str | None:
-        """Return missing columns; none of a file without any object."""
+        """Return missing columns; none for a file without any object."""
         if not self.objects or not self._unseen:
             return None
         seen = {*self._contract.column_names} - {*self._unseen.values()}
         return missing_columns(seen | self._undeclared, self._contract, " in all its objects")
 
     def _may_name(self, content: bytes) -> bool:
-        """Return whether an object in it may have a column that was not seen; one can be written with escapes, too."""
+        """Return whether an object may have an unseen column; its name can be written with escapes, too."""
         return b"\\u" in content or any(name in content for name in self._unseen)
 
     def _take(self, line: bytes) -> None:
@@ -133,7 +133,7 @@ class JsonNames:
 
 
 def _names(line: str) -> set[str] | None:
-    """Return the names at the top of an object; None where the line is not just one."""
+    """Return the top-level names of an object; None if the line is not exactly one object."""
     try:
         # Numbers stay as they are written: Python makes none of one that is too long, which Spark may read.
         value = json.loads(line, parse_int=str, parse_float=str)
@@ -143,15 +143,15 @@ def _names(line: str) -> set[str] | None:
 
 
 def folded(name: str) -> str:
-    """Return what names have in common that are one name to Spark.
+    """Return a form shared by names that are the same name to Spark.
 
-    Spark takes letters for the same that share a capital one, or a small one: also an i with two dots.
+    Spark treats letters as the same that share an upper-case or a lower-case letter: also an i with two dots.
     """
     return name.upper().casefold().replace("i\u0307", "i")
 
 
 def repeated_names(names: Sequence[str]) -> list[str]:
-    """Return the names that are another's too, sorted."""
+    """Return the names that occur more than once, sorted."""
     times = Counter(map(folded, names))
     return sorted({name for name in names if times[folded(name)] > 1})
 
@@ -166,7 +166,7 @@ def listed(names: Collection[str]) -> str:
 
 
 class CsvColumns:
-    """The columns of a CSV file while it streams past."""
+    """Columns of a CSV file while it streams past."""
 
     def __init__(self, contract: Contract, limits: Limits) -> None:
         self.line: str = ""
@@ -181,7 +181,7 @@ class CsvColumns:
         self._may_be_header = re.compile(b"(?:" + b"|".join(re.escape(name.encode()) for name in names) + b")" + ends)
 
     def look(self, lines: Lines) -> str | None:
-        """Return the problem of the first line that cannot be taken, also of the header."""
+        """Return the problem of the first line that cannot be ingested, also of the header."""
         if lines.before == 0:
             self.line = lines.whole()[0].decode("utf-8-sig")
             self.wrong = self._wrong_header()
@@ -214,12 +214,12 @@ class CsvColumns:
         return "; ".join(filter(None, reasons)) or None
 
     def _column(self, name: str) -> str:
-        """Return the column that a name in a header means: blanks beside one of the contract's are no part of it."""
+        """Return the column for a name in a header, ignoring blanks around the contract's name."""
         [bare] = renamed([name.strip()], self._contract)
         return bare if bare in self._contract.column_names or not bare else name
 
     def _padded(self, names: Collection[str]) -> str | None:
-        """Say that a column of texts has blanks beside its name: they are not numbers, whose blanks mean nothing."""
+        """Return the problem of a text column with blanks around its name: in texts blanks have a meaning."""
         texts = {name for column in self._contract.columns if column.type == "string" for name in column.names}
         padded = [repr(name) for name in names if name != (bare := name.strip()) and bare in texts]
         if not padded:
@@ -239,7 +239,7 @@ class CsvColumns:
 
 
 def _unbroken(line: str) -> tuple[str, str]:
-    """Return the problem of a record that is marked as broken, and the record as it was delivered."""
+    """Return the problem of a record marked as broken, and the record as delivered."""
     if not line.startswith(BROKEN):
         return "", line
     _, fault, text = line.split(BROKEN, 2)
@@ -247,7 +247,7 @@ def _unbroken(line: str) -> tuple[str, str]:
 
 
 def _other_format(header: str, names: Collection[str], contract: Contract) -> str | None:
-    """Return what a file is whose header names too little as CSV, if that is plain: its records would read wrong."""
+    """Return the format of a file whose header has too few names for CSV, if it is plain."""
     if "\0" in header:
         return UNMARKED_UTF_16
     declared = {name for column in contract.columns for name in column.names}

@@ -30,29 +30,29 @@ _OF_MACS = "__MACOSX/"
 
 
 class ContentError(Exception):
-    """What is in a file cannot be got out; the text says why."""
+    """The content of a file cannot be unpacked; the text says why."""
 
 
 def compression_of(file: Path) -> str:
-    """Return the ending by which a file says that it is compressed; empty if it does not."""
+    """Return a file's ending that says how it is compressed; empty if there is none."""
     ending = file.suffix.lower()
     return ending if ending in COMPRESSIONS else ""
 
 
 def spark_unpacks(file: Path) -> bool:
-    """Return whether Spark reads a file as it is, or sees by its name what it has to unpack."""
+    """Return whether Spark reads a file directly, or recognizes its compression by its name."""
     return not compression_of(file) or file.suffix == ".gz"
 
 
 def compression_in(file: LandedFile) -> str:
-    """Return the ending that a file's name should have by how its content begins; empty if that says nothing."""
+    """Return the ending that a file's first bytes suggest; empty if they suggest none."""
     with file.open() as stream:
         content = stream.read(4)
     return next((ending for ending, beginnings in _BEGINNINGS.items() if content.startswith(beginnings)), "")
 
 
 def unpacked(file: LandedFile, limits: Limits) -> Iterator[bytes]:
-    """Yield what is in a file, unpacked, piece by piece."""
+    """Yield the unpacked content of a file, piece by piece."""
     ending = compression_of(file.file)
     if not ending:
         with file.open() as stream:
@@ -77,7 +77,7 @@ def _cut_short(ending: str) -> str:
 
 
 def _by_arrow(ending: str, codec: str) -> Callable[[BinaryIO], Iterator[bytes]]:
-    """Return a reader by Arrow, which tells a file that was cut short: `zstandard` takes half a file for the whole."""
+    """Return a reader by Arrow, which notices a truncated file: `zstandard` takes half a file for the whole."""
 
     def pieces(packed: BinaryIO) -> Iterator[bytes]:
         import pyarrow as pa  # the help of commands does without
@@ -100,7 +100,7 @@ def _by_arrow(ending: str, codec: str) -> Callable[[BinaryIO], Iterator[bytes]]:
 
 
 def _of_archive(packed: BinaryIO) -> Iterator[bytes]:
-    """Yield what is in the one file of a zip archive; folders, and what Macs add to an archive, are no files."""
+    """Yield the content of the one file in a zip archive; folders, and Mac metadata, do not count."""
     try:
         with zipfile.ZipFile(_Sparing(packed)) as archive:
             files = [one for one in archive.infolist() if not one.is_dir() and not one.filename.startswith(_OF_MACS)]
@@ -130,7 +130,7 @@ def _of_archive(packed: BinaryIO) -> Iterator[bytes]:
 
 
 class _Sparing:
-    """Reads a file for Python's zip reader, and no more at once than a list of few files takes."""
+    """Read a file for Python's zip reader, in no larger pieces than a list of few files needs."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""Write text of any dialect, or of fixed width, as the CSV that Spark is given: each record on a line of its own.
+"""Convert text of any dialect, or of fixed width, to the CSV that Spark reads: one record per line.
 
 A record that could be read in two ways is marked as broken, with the reason, and keeps its text as delivered.
 """
@@ -45,7 +45,7 @@ def too_long(longest: int, line: int) -> LimitError:
 
 
 def marked(text: str) -> str:
-    """Return a text as a line can hold it: `records.raw_rows` says what stands for line ends and the mark itself."""
+    """Return a text for one line: `records.raw_rows` defines the marks for line ends and the mark itself."""
     for written, meant in reversed(MARKED):
         text = text.replace(meant, written)
     return text
@@ -75,7 +75,7 @@ _Found = tuple[int, list[str] | None, str, str]
 
 
 class Delimited:
-    """Reads the records of a file, in memory that does not grow with it."""
+    """Read the records of a file, in memory that does not grow with it."""
 
     def __init__(self, form: Csv, limits: Limits) -> None:
         self._form = form
@@ -98,7 +98,7 @@ class Delimited:
         self._blank = BLANK if form.widths else BLANK.replace(form.delimiter, "")
 
     def records(self, texts: Iterator[str]) -> Iterator[Record]:
-        """Yield the header, written by the contract where the file has none, and every record that is not blank."""
+        """Yield the header, from the contract if the file has none, and every record that is not blank."""
         sign, signs = self._form.delimiter, len(self._form.columns) - 1
         if self._form.columns:
             yield 0, _line(self._form.columns)
@@ -155,7 +155,7 @@ class Delimited:
             enough = 2 * (len(text) - at)
 
     def _record(self, text: str, at: int, *, final: bool) -> tuple[list[str], str, int] | None:
-        """Return the fields of the record at a place, what is wrong with it, and where it ends; None if it is open."""
+        """Return the fields of the record at an offset, its fault, and its end; None if it is incomplete."""
         fields: list[str] = []
         while found := self._field.match(text, at):
             quoted, unquoted, ended = found.groups()
@@ -174,7 +174,7 @@ class Delimited:
         return (fields, f"field {len(fields) + 1} {fault}", line.end()) if fault and line else None
 
     def _fault(self, text: str, at: int, *, final: bool) -> str:
-        """Return why no field can be read at a place; empty where more text could make it one."""
+        """Return why no field can be read at an offset; empty if more text could complete one."""
         if self._form.quote is None or not text.startswith(self._form.quote, at):
             unquoted = self._unquoted.match(text, at)
             is_last = unquoted is not None and unquoted.end() == len(text) - 1

@@ -1,6 +1,6 @@
-"""Propose how a contract declares files that exist: dialect, types, key, day and order of versions.
+"""Propose a contract for existing files: dialect, types, key, day and order of versions.
 
-DuckDB sniffs dialect and structure, and tests what a contract can declare against all values.
+DuckDB sniffs dialect and structure, and tests every declaration against all values.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ class InferenceError(PlatformError):
 
 @dataclass(frozen=True)
 class Proposal:
-    """What the raw contract of some files could declare.
+    """Proposal of a raw contract for some files.
 
     Args:
         chosen: fields of the contract: `key`, `source`, `event_time`, `updated_at` and `voided`, if any.
-        notes: why, and what else fits, by name of a column or a field of the contract: `sure` or `guess`, and a text.
+        notes: reasons and alternatives, by name of a column or a field of the contract: `sure` or `guess`, and a text.
         days: the first and the last day of the rows.
-        day: that of the next two.
-        given: up to two rows as texts of JSON lines, which are not null.
+        day: day of the next two.
+        given: up to two rows as texts of JSON lines, without nulls.
         typed: the same rows by their types.
     """
 
@@ -75,11 +75,11 @@ class Proposal:
 
 
 def propose(files: Sequence[Path], folder: str) -> Proposal:
-    """Propose how a raw table declares files of one layout.
+    """Propose the declaration of a raw table for files of one layout.
 
     Args:
         files: of one format; or the folder of a Delta table.
-        folder: of the source, below the landing root.
+        folder: folder of the source, below the landing root.
 
     Raises:
         InferenceError: they cannot be read, or have no key or no day.
@@ -216,7 +216,7 @@ class _Inference:
             yield f"nullif(j ->> {at}, '')", replace(self._named(path), may_be_absent=not is_always)
 
     def _named(self, path: tuple[str, ...], type_: str = "string") -> Column:
-        """Return a column with a name that a contract can have, and where files have it."""
+        """Return a column with a valid name for a contract, and its name in files."""
         plain = unicodedata.normalize("NFKD", ".".join(path).casefold()).encode("ascii", "ignore").decode()
         name = re.sub(r"[^a-z0-9]+", "_", plain)[:60].strip("_").lstrip("_0123456789") or "unnamed"
         name = f"{name}_{len(self._taken)}" if name in self._taken else name
@@ -227,7 +227,7 @@ class _Inference:
         )
 
     def _typed(self, text: str, column: Column) -> tuple[Column, str]:
-        """Return a column with the type, and the way to write it, that fit all its values, and these in SQL."""
+        """Return a column with the type and format that fit all its values, and these in SQL."""
         if column.type != "string":
             return column, text
         nulls = tuple(null for null in _NULLS if self._row(f"SELECT bool_or({text} = {_text(null)}) FROM rows")[0])
@@ -248,7 +248,7 @@ class _Inference:
         return first, values[first]
 
     def _fitting(self, conditions: Mapping[Any, str], where: str = "true") -> Iterator[Any]:
-        """Yield what fits all rows; a few of them rule most of it out."""
+        """Yield the types that fit all rows; a few rows rule out most of them."""
         for source, of_none in (("(FROM rows LIMIT 200)", "true"), ("rows", "false")):
             asked = ", ".join(f"coalesce(bool_and({each}), {of_none})" for each in conditions.values()) or "true"
             fits = self._row(f"SELECT {asked} FROM {source} WHERE {where}")
@@ -273,7 +273,7 @@ class _Inference:
         return first
 
     def _key(self, whole: Mapping[str, Column], updated_at: str | None, rows: int) -> tuple[str, ...]:
-        """Return the fewest columns that tell rows apart, by names and numbers of values the likeliest."""
+        """Return the fewest columns that distinguish all rows, the likeliest by names and numbers of values."""
         able = [name for name, column in whole.items() if column.type in (*_ORDERS, "string") and name != updated_at]
         values = {name: self._row(f"SELECT count(DISTINCT {quoted(name)}) FROM typed")[0] for name in able}
         able = sorted(able, key=lambda name: (not _IS_ID.search(name), -values[name]))[:12]
@@ -308,7 +308,7 @@ class _Inference:
 
 
 def _candidates(column: Column, text: str, signs: tuple[str, str], digits: int) -> Iterator[tuple[Column, str]]:
-    """Yield what a column of texts may be, the narrowest first, and its value in SQL, null where the text is none."""
+    """Yield possible types of a text column, narrowest first, each with its value in SQL, null if it does not fit."""
 
     def one(type_: str, value: str, like: str, **written: Any) -> tuple[Column, str]:
         found = replace(column, type=type_, **written)
@@ -337,7 +337,7 @@ def _candidates(column: Column, text: str, signs: tuple[str, str], digits: int) 
 
 
 def _number(signs: tuple[str, str], end: str = r"(\d*)?([eE][+-]?\d+)?") -> str:
-    """Return a pattern of numbers; digits with a zero before them name something."""
+    """Return a pattern of numbers; digits with a leading zero are a name."""
     point, between = map(re.escape, signs)
     grouped = rf"|[1-9]\d{{0,2}}({between}\d{{3}})+" if between else ""
     return rf"[+-]?(0|[1-9]\d*{grouped}){end.replace('(', f'({point}', 1)}"
@@ -348,7 +348,7 @@ def _matches(text: str, pattern: str) -> str:
 
 
 def _leaves(form: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield the paths in objects that hold values, or lists, which are texts."""
+    """Yield the paths in objects to values or lists, which are texts."""
     for name, inner in form.items():
         if isinstance(inner, dict) and inner:
             yield from _leaves(inner, (*above, name))

@@ -1,4 +1,4 @@
-"""A look into landed files before Spark sees them: columns, rows, and whether they can be taken at all."""
+"""Inspect landed files before Spark reads them: columns, rows, and whether they can be ingested."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ _LONGEST_NAME = 255
 
 @dataclass(frozen=True)
 class Inspection:
-    """What a file holds.
+    """Content of a file.
 
     Args:
-        columns: names as delivered, in the file's order; of JSON lines the contract's, since each line names its own.
+        columns: names as delivered, in the file's order; for JSON lines the contract's, since each line names its own.
         schema: a text that equal Parquet schemas share; files of one layout are read together.
-        landed: rows: records, or lines of JSON, that are not blank, or the number in the Parquet footer; of a file that
-            is beyond a bound, as far as they were counted.
+        landed: number of rows: records or lines of JSON that are not blank, or the number in the Parquet footer; for a
+            file beyond a limit, as far as they were counted.
         reason: why the file is refused whole, if it is.
-        is_read_as_lines: whether Spark reads it only as `sources.text` writes it: a record of it is broken, spans
-            lines or has a zero within quotes, it is written otherwise than Spark reads it, or Spark cannot unpack it.
-        nanoseconds: columns of Parquet in nanoseconds, each with what follows a moment of it, as `Layout` has them.
+        is_read_as_lines: whether Spark reads it only as `sources.text` writes it: a record is broken, spans lines or
+            has a zero within quotes, the format is not Spark's, or Spark cannot unpack it.
+        nanoseconds: Parquet columns in nanoseconds, each with the text after its moments, as `Layout` has them.
     """
 
     columns: tuple[str, ...]
@@ -66,7 +66,7 @@ class Inspection:
 
 
 def inspect(file: LandedFile, contract: Contract, limits: Limits = Limits()) -> Inspection:
-    """Read just enough of a file to say whether it can be taken.
+    """Read just enough of a file to decide whether it can be ingested.
 
     Raises:
         ChangedError, LinkError: another file is in its place.
@@ -106,7 +106,7 @@ def _in_utf_8(file: LandedFile) -> str:
 
 
 def inspect_soon(files: Iterable[LandedFile]) -> None:
-    """Start what `inspect` needs for some files, without waiting for it."""
+    """Start the processes that `inspect` needs for some files, without waiting."""
     if any(file.format == "parquet" for file in files):
         ahead(_inspect_parquet)
 
@@ -116,7 +116,7 @@ def _corrupt(error: Exception) -> str:
 
 
 def _is_of_the_system(error: Exception) -> bool:
-    """Return whether it was not the content of a file that failed; Arrow's own errors about that have no number."""
+    """Return whether the system failed, not the content of a file; Arrow's own errors about content have no number."""
     return isinstance(error, OSError) and error.errno is not None
 
 

@@ -1,7 +1,7 @@
 """A topic of Kafka, read as ranges of offsets.
 
-Each file of a reading names the ranges that it has, so raw's publications say of every offset whether it was taken. A
-file stands for itself: whatever was landed of a reading that was killed is taken once, and the rest is read then.
+Each file of a reading names its ranges, so raw's publications say of every offset whether it was ingested. Each file is
+complete by itself: what a killed reading had landed is ingested once, and the rest is read then.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ class KafkaTopic(Source):
     """Declare a topic of Kafka that feeds a raw table.
 
     Args:
-        folder: where readings become files, below the landing root.
+        folder: folder for the files of readings, below the landing root.
         topic: name of the topic.
         url_env: the environment variable with the brokers: `kafka://user:password@broker:9092?security.protocol=…`.
-        format: of the values. Keys are text, JSON, or as their schema in the registry says.
-        registry_env: the environment variable with the address of a registry of schemas, of which values and keys
-            begin with a number.
+        format: format of the values. Keys are text, JSON, or as their schema in the registry says.
+        registry_env: the environment variable with the address of a schema registry; values and keys then begin with a
+            schema's number.
         schema: path of the schema instead: a file of Avro, or a descriptor set of protobuf.
         message: name of the protobuf message in `schema`.
-        most_rows: that one reading takes; the next one goes on.
+        most_rows: most rows of one reading; the next one continues.
     """
 
     order: str | None = "name"
@@ -92,7 +92,7 @@ class KafkaTopic(Source):
             )
 
     def misfits(self, contract: Contract) -> Iterator[tuple[str, str, str]]:
-        """Yield what a contract lacks to be fed by records."""
+        """Yield what a contract lacks for records of a topic."""
         declared = {column.name: column.type for column in contract.columns}
         lacks = [column.name for column in RECORD if declared.get(column.name) != column.type]
         if lacks:
@@ -105,19 +105,19 @@ class KafkaTopic(Source):
             yield "is read from Kafka, and takes no tombstones", todo, "voided"
 
     def waits(self, contract: Contract, so_far: SoFar) -> Waits:
-        """Count offsets that were not read; of a compacted topic, or one with transactions, there are fewer records."""
+        """Count unread offsets; a compacted topic, or one with transactions, has fewer records."""
         have = Taken.of(so_far)
         ranges = self._to_read(self._broker.look(), have)
         rows = sum(end - first for first, end in ranges.values())
         return Waits(rows, f"read {have.total:,} offsets of {len(have.behind)} of {len(ranges)} partitions")
 
     def read(self, contract: Contract, so_far: SoFar, folder: Path) -> Reading | None:
-        """Read from where each partition was read up to, to what is committed now."""
+        """Read each partition from its last position to the last committed record."""
         have, found = Taken.of(so_far), self._broker.look()
         return self._read_on(contract, so_far, folder, have, found.id, self._to_read(found, have))
 
     def again(self, contract: Contract, so_far: SoFar, folder: Path, asked: Again) -> Reading | None:
-        """Read offsets `partition:offset,…`, or from a time, once more; or go on behind what the topic has no more."""
+        """Read offsets `partition:offset,…`, or from a time, again; or continue after what the topic no longer has."""
         have, found = Taken.of(so_far), self._broker.look()
         reason = "-" + re.sub("[^A-Za-z0-9]+", "-", asked.reason)[:_REASON]
         if asked.accepts_loss:
@@ -139,10 +139,10 @@ class KafkaTopic(Source):
         return Broker(self.topic, self.url_env)
 
     def _to_read(self, found: Found, have: Taken) -> Ranges:
-        """Return what to read of each partition.
+        """Return the ranges to read of each partition.
 
         Raises:
-            SourceError: it cannot be read on from where it was read up to.
+            SourceError: it cannot be continued from its position.
         """
         accept = '`platform-assets admin pull TABLE --accept-loss --reason "…"` goes on with what there is.'
         if have.id not in ("", found.id[:_ID]):
@@ -186,7 +186,7 @@ class KafkaTopic(Source):
         return Reading(f"{topic[:_ID]}-{total}{why}", found, until) if found else None
 
     def _write(self, contract: Contract, fetch: Fetch, files: _Files, most: int | None = None) -> None:
-        """Write what is fetched, up to a number of rows."""
+        """Write fetched records, up to a number of rows."""
         lines = Lines(contract, self.format, Registry(self.registry_env), self.schema, self.message)
         for records in fetch.batches():
             for record in records:
@@ -195,7 +195,7 @@ class KafkaTopic(Source):
                 break
 
     def _place(self, text: str, have: Taken) -> dict[int, int]:
-        """Return offsets by partition, or of the first records of a time."""
+        """Return offsets by partition, or of the first records at a time."""
         if _PLACE.fullmatch(text):
             return {int(number): int(at) for number, _, at in (part.partition(":") for part in text.split(","))}
         try:
@@ -210,12 +210,12 @@ class KafkaTopic(Source):
 
 @dataclass(frozen=True)
 class Taken:
-    """What raw has of a topic, as the names of its files say.
+    """What raw has of a topic, by the names of its files.
 
     Args:
-        id: of the topic; empty if nothing was read.
-        behind: from where each partition is read on.
-        beyond: where what was read begins again, of a partition of which a file was taken out.
+        id: id of the topic; empty if nothing was read.
+        behind: next offset to read of each partition.
+        beyond: offset at which read ranges begin again, for a partition from which a file was removed.
         dates: the newest arrival date of each partition.
     """
 
@@ -226,12 +226,12 @@ class Taken:
 
     @property
     def total(self) -> int:
-        """Offsets up to where all partitions were read."""
+        """Return the sum of the positions of all partitions."""
         return sum(self.behind.values())
 
     @classmethod
     def of(cls, so_far: SoFar) -> Taken:
-        """Return what the files of readings have; those that were refused whole are read again once they are gone."""
+        """Return what the files of readings have; files refused whole are read again once they are gone."""
         named = [(path, is_taken, _FILE.fullmatch(path.rpartition("/")[2])) for path, is_taken in so_far.files.items()]
         known = [(path, is_taken, name) for path, is_taken, name in named if name and name[3] != "again"]
         topic = max(((int(name[1]), name[2]) for _, _, name in known), default=(0, ""))[1]
@@ -253,7 +253,7 @@ class Taken:
 
 
 class _Open(NamedTuple):
-    """A file that is being written: partitions of one arrival date, each with one range."""
+    """A file being written: partitions of one arrival date, each with one range."""
 
     file: IO[bytes]
     day: date
@@ -263,8 +263,8 @@ class _Open(NamedTuple):
 class _Files:
     """Files of records by arrival date, each with a range of every partition in it.
 
-    A record arrives on the date of its time, but not before those ahead of it in its partition, and not after today.
-    So the dates of a partition never go back, and a range is cut where they change.
+    A record arrives on the date of its time, but not before earlier records of its partition, and not after today. So
+    the dates of a partition never go back, and a range is divided where they change.
     """
 
     def __init__(self, folder: Path, today: date, dates: dict[int, date]) -> None:
@@ -290,7 +290,7 @@ class _Files:
         self.bytes += len(line)
 
     def close(self, what: str, ranges: Ranges, at: Mapping[int, int]) -> dict[date, list[Path]]:
-        """Return the files by arrival date, each named after its ranges: together all from the first to `at`."""
+        """Return the files by arrival date, each named by its ranges: together all from the first to `at`."""
         for number, (first, _) in ranges.items():
             if at[number] > first and number not in self._current:
                 self._turn(number, self.dates.get(number, self._today), first)

@@ -1,4 +1,4 @@
-"""Fetch ranges of offsets of a Kafka topic, committed records only, in memory that no record can exceed."""
+"""Fetch ranges of offsets of a Kafka topic, committed records only, in bounded memory."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _SECRET = ("password", "secret", "key", "config", "token")
 
 
 class Record(NamedTuple):
-    """A record as it was fetched.
+    """A fetched record.
 
     Args:
         moment: ms since 1970 UTC; None if the broker keeps none.
-        value: None of a tombstone.
+        value: None for a tombstone.
         problem: why it was not fetched; empty if it was.
     """
 
@@ -50,11 +50,11 @@ class Record(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A topic as it is now.
+    """Present state of a topic.
 
     Args:
-        id: that no topic of this name had before.
-        ranges: what each partition has, up to the first transaction that is still open.
+        id: unique, also among former topics of this name.
+        ranges: offsets of each partition, up to the first open transaction.
     """
 
     id: str
@@ -63,7 +63,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Broker:
-    """A topic, and the environment variable that says where it is."""
+    """A topic, and the environment variable with its brokers."""
 
     topic: str
     url_env: str
@@ -73,10 +73,10 @@ class Broker:
         return SourceError(f"The topic {self.topic} of Kafka ({self.url_env}) {what}.", todo)
 
     def look(self) -> Found:
-        """Return which topic has the name, and what it has.
+        """Return the topic of this name, and its ranges.
 
         Raises:
-            SourceError: the brokers cannot be asked, or have no such topic.
+            SourceError: the brokers do not answer, or have no such topic.
         """
         with self._admin() as admin:
             from confluent_kafka import IsolationLevel, TopicCollection, TopicPartition
@@ -100,7 +100,7 @@ class Broker:
             return Found(id_, {number: (first[number], behind[number]) for number in sorted(first)})
 
     def offsets_at(self, partitions: Collection[int], moment: int) -> dict[int, int]:
-        """Return the first offset of each partition with this time or a later one, in ms; none where there is none."""
+        """Return the first offset of each partition at or after a time, in ms; none without one."""
         with self._admin() as admin:
             from confluent_kafka import TopicPartition
             from confluent_kafka.admin import OffsetSpec
@@ -124,10 +124,10 @@ class Broker:
 
     @contextmanager
     def errors(self, said: list[str]) -> Iterator[None]:
-        """Raise what the client raises as errors that name the topic and no secret.
+        """Raise the client's errors as errors that name the topic and no secret.
 
         Args:
-            said: what the client reported before it gave up, which says more than that time was up.
+            said: the client's reports before it gave up, which say more than a timeout.
         """
         try:
             from confluent_kafka import KafkaError, KafkaException
@@ -195,10 +195,10 @@ class Broker:
 
 @dataclass
 class Fetch:
-    """A run through ranges of offsets.
+    """A pass through ranges of offsets.
 
     Args:
-        at: how far each partition was read: all before was given, or is no record.
+        at: how far each partition was read: everything before was yielded, or is not a record.
     """
 
     broker: Broker
@@ -206,7 +206,7 @@ class Fetch:
     at: dict[int, int] = field(default_factory=dict)
 
     def batches(self) -> Iterator[list[Record]]:
-        """Yield the records, those of a partition in order; it may be left at any batch.
+        """Yield the records, those of a partition in order; the caller may stop at any batch.
 
         Raises:
             SourceError: the brokers stop answering, or records were deleted meanwhile.

@@ -1,4 +1,4 @@
-"""Write records of a Kafka topic as lines of JSON: what raw takes of them, or why nothing can be made of one."""
+"""Convert records of a Kafka topic to lines of JSON: what raw takes of them, or why one is unreadable."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ Decode = Callable[[bytes], Any]
 
 
 class UnreadableError(Exception):
-    """Nothing can be made of a record; the text says why."""
+    """A record cannot be decoded; the text says why."""
 
 
 @dataclass
 class Registry:
-    """The schemas of a registry, each asked for once.
+    """Schemas of a registry, each fetched once.
 
     Args:
         url_env: the environment variable with its address; empty if there is none.
@@ -64,11 +64,11 @@ class Registry:
     known: dict[int, Decode] = field(default_factory=dict)
 
     def decode(self, data: bytes) -> Any:
-        """Return what is written behind the number of its schema; whatever the libraries raise says that it is not.
+        """Decode bytes after the number of their schema; any error of the libraries means that they do not fit.
 
         Raises:
             UnreadableError: the registry does not know the schema.
-            SourceError: the registry cannot be asked.
+            SourceError: the registry does not answer.
         """
         number = int.from_bytes(data[1:_ID_BYTES], "big")
         if number not in self.known:
@@ -88,7 +88,7 @@ class Registry:
                 return _json_object
 
     def _references(self, schema: Mapping[str, Any], form: str = "") -> list[str]:
-        """Return the schemas that one refers to, each after those that it refers to itself."""
+        """Return the schemas to which one refers, each after its own references."""
         texts: list[str] = []
         for each in schema.get("references") or ():
             found = self._get(f"subjects/{each['subject']}/versions/{each['version']}{form}")
@@ -117,10 +117,10 @@ class Registry:
 
 @dataclass
 class Lines:
-    """What becomes of the records of one topic.
+    """Convert the records of one topic.
 
     Args:
-        schema: of values without the number of a schema: a file of Avro, or a descriptor set of protobuf.
+        schema: schema of values without a schema's number: a file of Avro, or a descriptor set of protobuf.
         message: name of the protobuf message in it.
     """
 
@@ -143,7 +143,7 @@ class Lines:
         """Return a record as a line.
 
         Raises:
-            SourceError: the registry cannot be asked.
+            SourceError: the registry does not answer.
         """
         when = None if record.moment is None else _plain(_EPOCH + timedelta(milliseconds=record.moment))
         own = {PARTITION: record.partition, OFFSET: record.offset, MOMENT: when, KEY: None, IS_TOMBSTONE: False}
@@ -169,7 +169,7 @@ class Lines:
             return _ended(_dumped({**row, "_value": _text((record.value or b"")[:_KEPT])}))
 
     def _of_value(self, data: bytes) -> tuple[Any, str]:
-        """Return a value, and it as JSON: text that came as JSON stays as it was written."""
+        """Return a value, and it as JSON: JSON text stays unchanged."""
         has_number = data[:1] == _MAGIC and bool(self.registry.url_env)
         if self.format == "json":
             data = data[_ID_BYTES:] if has_number else data
@@ -230,7 +230,7 @@ def _steps(column: Column) -> tuple[Any, ...]:
 
 
 def _at(value: Any, steps: tuple[Any, ...], absent: Any = None) -> Any:
-    """Return what is at a path; None within a null and behind the end of a list."""
+    """Return the value at a path; None within a null and after the end of a list."""
     for step in steps:
         if value is None:
             return None
@@ -287,7 +287,7 @@ def _plain(value: object) -> str:
 
 
 def avro_decoder(schemas: Sequence[str]) -> Decode:
-    """Return what decodes Avro of the last of some schemas, which may refer to those before it."""
+    """Return a decoder for Avro by the last of some schemas, which may refer to those before it."""
     from fastavro import parse_schema, schemaless_reader
 
     named: dict[str, Any] = {}
@@ -304,7 +304,7 @@ def avro_decoder(schemas: Sequence[str]) -> Decode:
 
 
 def _pool(files: Iterable[bytes]) -> tuple[Any, str]:
-    """Return the messages of some files of protobuf, each after those that it imports, and the last one's name."""
+    """Return the messages of some protobuf files, each after its imports, and the last file's name."""
     from google.protobuf import (
         any_pb2,
         descriptor_pb2,
@@ -325,7 +325,7 @@ def _pool(files: Iterable[bytes]) -> tuple[Any, str]:
 
 
 def set_decoder(content: bytes, message: str) -> Decode:
-    """Return what decodes one message of protobuf, as described in a file that protoc wrote."""
+    """Return a decoder for one protobuf message, from a file that protoc wrote."""
     from google.protobuf import descriptor_pb2
 
     files = descriptor_pb2.FileDescriptorSet.FromString(content).file
@@ -334,7 +334,7 @@ def set_decoder(content: bytes, message: str) -> Decode:
 
 
 def protobuf_decoder(files: Iterable[bytes]) -> Decode:
-    """Return what decodes protobuf behind the place of its message within the last of some files."""
+    """Return a decoder for protobuf values that begin with the index of their message in the last of some files."""
     pool, name = _pool(files)
     file = pool.FindFileByName(name)
 
@@ -354,7 +354,7 @@ def protobuf_decoder(files: Iterable[bytes]) -> Decode:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return a number that is written in zigzag, and where it ends."""
+    """Return a zigzag number, and where it ends."""
     number = shift = 0
     while True:
         number |= (data[at] & 0x7F) << shift

@@ -1,7 +1,7 @@
-"""Files in a landing area as they were listed, fetched and hashed, and the problems of others.
+"""Files of a landing area, listed, fetched and hashed, and problems of others.
 
-Between listing and reading a writer of the landing area can replace a file: by a link out of it, or a file of the same
-size and time. So it is opened step by step, and has to be the file that was listed.
+Between listing and reading, a writer of the landing area can replace a file: by a link out of it, or a file of the same
+size and time. So it is opened step by step, and must be the listed file.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ IS_A_LINK = "is a symbolic link; only files inside the landing root are taken"
 
 
 class ChangedError(Exception):
-    """A file is another one than it was when it was looked at."""
+    """A file is no longer the one that was listed."""
 
 
 class LinkError(Exception):
-    """A link lies where a file, or the folder of its arrival date, was listed."""
+    """There is a link in place of a listed file, or of the folder of its arrival date."""
 
 
 def real(path: Path) -> Path:
-    """Return where a path leads; of links in a circle some path that cannot be opened, instead of an error."""
+    """Return the target of a path; for circular links some path that cannot be opened, instead of an error."""
     return Path(os.path.realpath(path))
 
 
@@ -67,7 +67,7 @@ def sha256_of(file: Path, path: str, state: State) -> str:
 def opened(file: Path, path: str, state: State) -> Iterator[BinaryIO]:
     """Open a file for reading; arguments and errors as of `sha256_of`.
 
-    Nothing is waited for: a pipe that lies in its place has another state.
+    It never waits: a pipe in its place has another identity.
     """
     with _opened(file, path) as stream:
         _expect(stream, state)
@@ -75,7 +75,7 @@ def opened(file: Path, path: str, state: State) -> Iterator[BinaryIO]:
 
 
 def expect_open(file: Path, state: State) -> None:
-    """Raise what `opened` would of the file itself; the way to it is not looked at, which takes most of the time."""
+    """Raise the same errors as `opened` for the file itself; its path is not checked, which takes most of the time."""
     with open(_open_within(str(file), _FILE, None), "rb") as stream:
         _expect(stream, state)
 
@@ -118,7 +118,7 @@ NOT_AS_LISTED = (OSError, ChangedError, LinkError, LakeError)
 
 @dataclass(frozen=True)
 class StoredVersion:
-    """An object of a bucket, as it was when it was listed."""
+    """A listed object of a bucket."""
 
     root: str
     e_tag: str
@@ -126,15 +126,15 @@ class StoredVersion:
 
 @dataclass(frozen=True)
 class LandedFile:
-    """A file as it lay in the landing area when it was looked at.
+    """A listed file of the landing area.
 
     Args:
         path: below the landing root, with forward slashes.
-        file: where it is; of an object of a bucket, until it is fetched, nothing but its path.
+        file: its place; for an object of a bucket, until it is fetched, only its path.
         modified_ns: last change, nanoseconds since 1970.
         state: its identity, which differs also for a replacement of the same size and time.
-        sha256: of its content, once `hashed` has read it; empty in a listing.
-        stored: the object, of a file that lies in a bucket and was not fetched yet.
+        sha256: hash of its content, after `hashed`; empty in a listing.
+        stored: the object, for a file in a bucket that was not fetched yet.
     """
 
     path: str
@@ -148,12 +148,12 @@ class LandedFile:
     stored: StoredVersion | None = None
 
     def open(self) -> AbstractContextManager[BinaryIO]:
-        """Open it for reading, as long as it is the file that was listed."""
+        """Open it for reading, if it is still the listed file."""
         return opened(self.file, self.path, self.state)
 
 
 class Known(NamedTuple):
-    """What was recorded of a file that was looked at before."""
+    """The record of a file that was seen before."""
 
     size: int
     modified_ns: int
@@ -163,14 +163,14 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True)
 class Problem:
-    """Something in the landing area that is not taken; it is looked at again next time.
+    """Something in the landing area that cannot be ingested; it is checked again next time.
 
     Args:
         path: below the landing root, or that root itself.
-        todo: what a person can do, where that is not plain.
-        is_growing: whether it only has to be waited for.
-        rests_in_s: seconds until it can be taken if it does not change again, where that is all it takes.
-        is_replaced: whether it was taken before, with other content.
+        todo: remedy, if it is not plain.
+        is_growing: whether it only needs time.
+        rests_in_s: seconds until it can be ingested if it does not change again, if that is enough.
+        is_replaced: whether it was ingested before, with other content.
     """
 
     path: str
@@ -182,13 +182,13 @@ class Problem:
 
     @property
     def message(self) -> str:
-        """All of it, after the path."""
+        """Return the full message after the path."""
         return f"{self.what}; {self.todo}" if self.todo else self.what
 
 
 @dataclass(frozen=True)
 class Listing:
-    """What there is to take."""
+    """Files to ingest."""
 
     pending: tuple[LandedFile, ...]
     growing: tuple[Problem, ...]
@@ -198,7 +198,7 @@ class Listing:
 
 
 def not_as_listed(path: str, error: Exception) -> Problem:
-    """Return the problem for one of `NOT_AS_LISTED`, which says nothing about the file's content."""
+    """Return the problem for one of `NOT_AS_LISTED`, which does not concern the file's content."""
     if isinstance(error, ChangedError):
         return Problem(path, "is still growing, changed while it was read", is_growing=True)
     if isinstance(error, LinkError):
@@ -214,7 +214,7 @@ _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 
 @contextmanager
 def at_hand(files: Iterable[LandedFile], folder: Path) -> Iterator[tuple[list[LandedFile], list[Problem]]]:
-    """Yield files as `hashed` gives them, with their content on this machine: objects of a bucket are fetched."""
+    """Yield hashed files with their content on this machine: objects of a bucket are fetched."""
     shutil.rmtree(folder, ignore_errors=True)  # left by a killed process
     here: list[LandedFile] = []
     problems: list[Problem] = []
@@ -238,7 +238,7 @@ _T = TypeVar("_T")
 def _looked_at(
     files: Iterable[LandedFile], look: Callable[[LandedFile], _T]
 ) -> tuple[dict[LandedFile, _T], dict[LandedFile, Problem]]:
-    """Return what a look at each file gives, and the problems of files that are not as they were listed."""
+    """Return the result for each file, and the problems of files that changed since the listing."""
     found: dict[LandedFile, _T] = {}
     problems: dict[LandedFile, Problem] = {}
     for landed in files:
@@ -263,9 +263,9 @@ def changed_since(files: Iterable[LandedFile]) -> dict[LandedFile, Problem]:
 
 
 def replaced_since(files: Iterable[LandedFile]) -> dict[LandedFile, Problem]:
-    """Return those of listed files that are not what they were, by their state, without reading them.
+    """Return listed files that were replaced, by their identity, without reading them.
 
-    That is enough of one that is refused for what it was found to be: none of its rows is recorded.
+    That is enough for a file refused by inspection: none of its rows is recorded.
     """
 
     def opened_again(landed: LandedFile) -> None:
@@ -314,7 +314,7 @@ _Known = dict[str, tuple[State, str]]
 
 
 class Hashes:
-    """The sha256 of versions of files."""
+    """Hashes of versions of files."""
 
     def __init__(self, file: Path | None = None) -> None:
         self._file: Final = file
@@ -324,7 +324,7 @@ class Hashes:
     @staticmethod
     @cache
     def in_state(state: Path) -> Hashes:
-        """Return those of an installation, which its process reads once."""
+        """Return an installation's hashes, which a process reads once."""
         return Hashes(state / "hashed.json")
 
     def of(self, file: Path, state: State) -> str | None:
@@ -342,7 +342,7 @@ class Hashes:
         return sha256
 
     def keep(self) -> None:
-        """Let other processes know what was learnt; of two at once, one may have to read again."""
+        """Save new hashes for other processes; of two at once, one may have to read again."""
         if not self._is_new or self._known is None or self._file is None:
             return
         self._is_new = False

@@ -1,6 +1,6 @@
-"""List files to take: `<landing root>/<folder>/<arrival date>/<file>` in any format, and replaced files.
+"""List files to ingest: `<landing root>/<folder>/<arrival date>/<file>` in any format, and replaced files.
 
-A listing opens files and reads none, so its cost does not depend on their size. A file is hashed when it is taken.
+A listing opens files and reads none, so its cost does not depend on their size. A file is hashed when it is ingested.
 
 A file that a copy or a backup gave another time is looked at by every listing, of every process. Its hash is remembered
 by its identity. That is enough to say that a file is unchanged; what is recorded of one
@@ -63,11 +63,11 @@ def list_landing(
     hashes: Hashes = _OF_THIS_PROCESS,
     among: Collection[str] | None = None,
 ) -> Listing:
-    """Look for arrivals of one source that were not taken yet.
+    """List arrivals of one source that were not ingested yet.
 
-    A file that was taken and did not change is skipped, by size and modification time, without reading it. One of
-    another time is read once for each of its versions, to distinguish a replaced one from a touched one. Names that
-    start with a dot or an underscore are left to their writer. An unreadable file is a problem that blocks no other.
+    An unchanged ingested file is skipped, by size and modification time, without reading it. A file with another time
+    is read once for each of its versions, to distinguish a replaced one from a touched one. Names that start with a dot
+    or an underscore are left to their writer. An unreadable file is a problem that blocks no other.
 
     Args:
         among: paths of the only files to look at; nothing else is listed, and no date counts as delivered.
@@ -199,7 +199,7 @@ def _growing(landed: LandedFile, settle_s: float) -> Problem | None:
 
 
 def landing_area(settings: Settings) -> Area:
-    """Return where sources deliver, to be looked at once."""
+    """Return the landing area, for one listing."""
     if folder := folder_of(settings.landing):
         return FolderArea(folder, may_be_absent=folder == settings.state / "landing")
     return BucketArea(stored(settings.landing))
@@ -237,7 +237,7 @@ def is_left_to_its_writer(name: str) -> bool:
 
 
 class FolderArea:
-    """Files below a folder, while one listing looks at them: what it has seen it need not look at twice."""
+    """Files below a folder during one listing, which reads each folder once."""
 
     def __init__(self, root: Path, *, may_be_absent: bool = False) -> None:
         self.name = str(root)
@@ -246,7 +246,7 @@ class FolderArea:
         self._inside = real(root)
 
     def problem(self) -> Problem | None:
-        """Return why nothing at all can be taken from it, if so."""
+        """Return why nothing at all can be ingested from it, if so."""
         if is_folder(self._root):
             return None
         todo = "set PLATFORM_LANDING to the folder that sources deliver to, or make it"
@@ -255,11 +255,11 @@ class FolderArea:
         return None if self._may_be_absent else Problem(self.name, "is the landing root and is not there", todo)
 
     def is_there(self) -> bool:
-        """Return whether what it does not show is not there, rather than the whole of it out of sight."""
+        """Return whether unlisted files are gone, rather than the whole area being out of sight."""
         return is_folder(self._root)
 
     def folders(self, above: str) -> list[str]:
-        """Return names of folders in a folder, without those left to their writer; none if it may not be looked at."""
+        """Return names of folders in a folder, without reserved ones; none if it cannot be listed."""
         try:
             entries = sorted((self._root / above).iterdir())
         except OSError:
@@ -281,18 +281,18 @@ class FolderArea:
         return _Folder(entry, path, only, is_inside=real(entry).is_relative_to(self._inside))
 
     def has_gone(self, path: str) -> bool:
-        """Return whether nothing lies there any more, as far as this user may know."""
+        """Return whether nothing is there any more, as far as this user can see."""
         return _is_gone(self._root / path)
 
 
 class _Folder:
-    """Deliveries of one date from one source, without names that are left to their writer."""
+    """Deliveries of one date from one source, without names reserved for their writer."""
 
     def __init__(self, entry: Path, path: str, only: Collection[str] | None, *, is_inside: bool) -> None:
         self._entry, self._path, self._only, self._is_inside = entry, path, only, is_inside
 
     def names(self, problems: list[Problem]) -> list[str]:
-        """Return names of what lies in it, sorted; what cannot be listed or has no proper name is a problem."""
+        """Return its names, sorted; a name that cannot be listed or is improper is a problem."""
         return _names(self._entry, self._path, self._only, problems)
 
     def has(self, name: str) -> bool:
@@ -303,7 +303,7 @@ class _Folder:
             return False
 
     def look(self, name: str, day: date, source: LandingFiles) -> LandedFile | Problem:
-        """Return a file, or the problem with what is in its place."""
+        """Return a file, or the problem with whatever is in its place."""
         path, file = f"{self._path}/{name}", self._entry / name
         found = file.lstat()
         if stat.S_ISLNK(found.st_mode) or not self._is_inside:
@@ -314,7 +314,7 @@ class _Folder:
 
 
 def is_folder(path: Path) -> bool:
-    """Return whether it is one, as far as this user may know."""
+    """Return whether it is a folder, as far as this user can see."""
     try:
         return path.is_dir()
     except OSError:
@@ -353,7 +353,7 @@ def _names(folder: Path, path: str, only: Iterable[str] | None, problems: list[P
 
 
 class BucketArea:
-    """Objects below a name in a bucket. An object is whole as soon as it is there, and has no links."""
+    """Objects below a name in a bucket. An object is whole as soon as it exists, and there are no links."""
 
     def __init__(self, root: Stored) -> None:
         self.name = str(root)
@@ -447,7 +447,7 @@ class _Objects:
 
 
 def _shown(names: Iterable[str]) -> list[str]:
-    """Without those that are left to their writer; one that is empty is of an object named like the folder itself."""
+    """Return names without reserved ones; an empty name belongs to an object named like the folder itself."""
     return sorted(name for name in names if name and not is_left_to_its_writer(name))
 
 

@@ -1,9 +1,9 @@
-"""Judge a Parquet file: what its footer says is in it, which of its types can be taken, and how much it becomes.
+"""Judge a Parquet file: the content by its footer, its usable types, and its unpacked size.
 
-A footer may say anything, so that a file is read through once, in a process that may die of it.
+A footer may contain anything, so a file is read through once, in a process that may die of it.
 
-Spark believes the types that a file has for it beside its schema, as Spark writes them, for all files that it takes for
-alike: it would read months as years, and make an object of a class. They have to be those of the file.
+Spark believes its own types in a file's metadata, for all files that it considers alike: it would read months as years,
+and make an object of a class. They must match the file's schema.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def rows_of(metadata: pq.FileMetaData) -> int:
 
 
 def beyond(metadata: pq.FileMetaData, size: int, limits: Limits) -> str | None:
-    """Return which bound a file passes by what its footer says is in it, if it does."""
+    """Return which limit a file exceeds by its footer, if any."""
     if metadata.num_rows < 0:
         return f"is corrupt: its footer counts {metadata.num_rows:,} rows"
     unpacked = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
@@ -106,12 +106,12 @@ def beyond(metadata: pq.FileMetaData, size: int, limits: Limits) -> str | None:
 
 
 def depth(type_: pa.DataType) -> int:
-    """Return how deep fields lie in each other: 1 for a plain one."""
+    """Return the depth of nested fields: 1 for a plain one."""
     return 1 + max((depth(type_.field(n).type) for n in range(type_.num_fields)), default=0)
 
 
 def wrong_types(schema: pa.Schema, contract: Contract) -> str | None:
-    """Return all that keeps the columns of a file from becoming those of its contract, if anything."""
+    """Return all reasons why the columns of a file cannot become those of its contract."""
     declared = {column.name: column for column in contract.columns}
     becomes = [(field, declared[field.name]) for field in schema if field.name in declared]
     unusable = [(field.name, _unusable_type(field.type, column), column.type) for field, column in becomes]
@@ -125,7 +125,7 @@ def wrong_types(schema: pa.Schema, contract: Contract) -> str | None:
 
 
 def unknown_encoding(metadata: pq.FileMetaData) -> str | None:
-    """Say that columns are written in a way that Spark does not read, if so; it then reads nothing of the file."""
+    """Return the problem of columns in an encoding that Spark cannot read, if any: Spark then reads no row of it."""
     groups = (metadata.row_group(n) for n in range(metadata.num_row_groups))
     encodings = {name for group in groups for n in range(group.num_columns) for name in group.column(n).encodings}
     if unknown := sorted(encodings & _UNKNOWN_ENCODINGS):
@@ -134,7 +134,7 @@ def unknown_encoding(metadata: pq.FileMetaData) -> str | None:
 
 
 def unknown_codec(metadata: pq.FileMetaData) -> str | None:
-    """Say that columns are compressed in a way that Spark does not know, if so."""
+    """Return the problem of columns in a compression that Spark does not support, if any."""
     groups = (metadata.row_group(n) for n in range(metadata.num_row_groups))
     codecs = {group.column(n).compression for group in groups for n in range(group.num_columns)}
     if unknown := sorted(codecs - _CODECS):
@@ -150,7 +150,7 @@ def _unusable_type(type_: pa.DataType, column: Column) -> str | None:
 
 
 def unreadable_column(schema: pq.ParquetSchema) -> str | None:
-    """Say that a column is of a type that Spark cannot read, if so; it then reads nothing of the file."""
+    """Return the problem of a column of a type that Spark cannot read, if any; it then reads nothing of the file."""
     in_nanoseconds = dict(nanoseconds(schema))
     for column in (schema.column(n) for n in range(len(schema))):
         kind = column.logical_type.type
@@ -164,7 +164,7 @@ def unreadable_column(schema: pq.ParquetSchema) -> str | None:
 
 
 def nanoseconds(schema: pq.ParquetSchema) -> tuple[tuple[str, str], ...]:
-    """Return the plain columns in nanoseconds, each with what follows a moment of it: `Z`, or nothing of local time."""
+    """Return the plain columns in nanoseconds, each with the text after its moments: `Z`, or nothing for local time."""
     plain = (c for c in map(schema.column, range(len(schema))) if c.path == c.name and c.max_repetition_level == 0)
     said = [(column.path, json.loads(column.logical_type.to_json())) for column in plain]
     return tuple(
@@ -173,7 +173,7 @@ def nanoseconds(schema: pq.ParquetSchema) -> tuple[tuple[str, str], ...]:
 
 
 def _repeated_fields(type_: pa.DataType, path: str) -> Iterator[str]:
-    """Return the fields of a column, by their paths, whose names are one name to Spark, which then reads nothing."""
+    """Return the fields of a column, by path, whose names are the same name to Spark, which then reads nothing."""
     if _IS.is_struct(type_):
         fields = [type_.field(n) for n in range(type_.num_fields)]
         yield from (f"{path}.{name}" for name in repeated_names([field.name for field in fields]))
@@ -191,7 +191,7 @@ def _plain(type_: pa.DataType) -> pa.DataType:
 
 
 def becomes_too_much(stream: BinaryIO, metadata: pq.FileMetaData, size: int, limits: Limits) -> str | None:
-    """Read a file through and return the limit that its values pass, or that its footer counts other rows."""
+    """Read a file through and return the limit that its values exceed, or that its footer miscounts the rows."""
     declared = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
     at_once = max(min(_BYTES_AT_ONCE * rows_of(metadata) // max(declared, 1), _ROWS_AT_ONCE), 1)
     try:
@@ -233,7 +233,7 @@ def _long_row(batch: pa.RecordBatch, most: int) -> int | None:
 
 
 def _written_out(type_: pa.DataType) -> pa.DataType:
-    """Return the type that holds each value as often as it is meant: neither dictionaries nor views."""
+    """Return the type that stores each value as often as it occurs: neither dictionaries nor views."""
     if _IS.is_dictionary(type_):
         return type_.value_type
     if _IS.is_struct(type_):
@@ -249,7 +249,7 @@ def _written_out(type_: pa.DataType) -> pa.DataType:
 
 
 class _SaidTwiceError(ValueError):
-    """A name comes more than once in an object."""
+    """A name occurs more than once in an object."""
 
 
 def said_to_spark(metadata: pq.FileMetaData) -> str:
@@ -258,7 +258,7 @@ def said_to_spark(metadata: pq.FileMetaData) -> str:
 
 
 def wrong_for_spark(said: str, schema: pa.Schema) -> str | None:
-    """Return the problem if a file's Spark metadata contradicts its own schema."""
+    """Return the problem of a file whose Spark metadata contradicts its own schema."""
     if not said:
         return None
     classes: list[str] = []

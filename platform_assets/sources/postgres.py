@@ -1,7 +1,7 @@
-"""A table of PostgreSQL, read by its watermark, and compared with what raw has of it.
+"""A table of PostgreSQL, read by its watermark, and compared with raw.
 
-A reading is one copy out of one snapshot. It has the rows whose watermark lies between the last reading, less an
-overlap, and the start of the oldest transaction that is still open. Rows that raw has as they are, are left out.
+A reading is one copy out of one snapshot. It has the rows whose watermark is between the last reading, minus an
+overlap, and the start of the oldest open transaction. Rows that raw already has unchanged are left out.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ class PostgresTable(Source):
     """Declare a table or view of PostgreSQL that feeds a raw table.
 
     Args:
-        folder: where readings become files, below the landing root.
+        folder: folder for the files of readings, below the landing root.
         table: `schema.table`. Columns have the names of the contract.
         url_env: the environment variable with the URL, `postgresql://…`, of a role that may only read.
         watermark: the column with the time of a row's last change: `timestamptz`, or `timestamp` in the column's zone.
-        overlap_minutes: how far each reading goes back behind the last one, for clocks and triggers that are late, and
-            watermarks that are rounded.
-        statement_minutes: how long one statement may take.
+        overlap_minutes: how far each reading starts before the end of the last one, for late clocks and triggers, and
+            rounded watermarks.
+        statement_minutes: time limit of one statement.
     """
 
     order: str | None = "name"
@@ -83,7 +83,7 @@ class PostgresTable(Source):
             )
 
     def misfits(self, contract: Contract) -> Iterator[tuple[str, str, str]]:
-        """Yield what a contract lacks to be fed by readings."""
+        """Yield what a contract lacks for readings."""
         declared = {column.name: column.type for column in contract.columns}
         if any(declared.get(name) != type_ for name, type_ in OWN.items()):
             yield f"{_IS_READ} lacks {', '.join(OWN)}", "End `columns` with *READING.", "columns"
@@ -100,7 +100,7 @@ class PostgresTable(Source):
                 yield f"{_IS_READ} has a pattern of {column.name!r}", "Leave it out: times come in ISO.", column.name
 
     def waits(self, contract: Contract, so_far: SoFar) -> Waits:
-        """Count rows of which the watermark is newer than the last reading, up to a bound."""
+        """Count rows with a newer watermark than the last reading, up to a bound."""
         before = Position.parse(so_far.position) if so_far.position else None
         with self._access.open() as connection:
             connection.execute(f"SET statement_timeout = '{_LOOKS_S}s'".encode())
@@ -119,7 +119,7 @@ class PostgresTable(Source):
         return Waits(counted[0], f"{read}; {lag}")
 
     def read(self, contract: Contract, so_far: SoFar, folder: Path) -> Reading | None:
-        """Copy what changed since the last reading."""
+        """Copy rows that changed since the last reading."""
         before = Position.parse(so_far.position) if so_far.position else None
         csv = folder / "rows.csv"
         with self._access.open() as connection:
@@ -169,7 +169,7 @@ class PostgresTable(Source):
         return Access(self.table, self.watermark, self.url_env, self.statement_minutes)
 
     def _bound(self, connection: Connection, so_far: SoFar) -> Bound:
-        """Return up to where can be read, by a clock that is ahead of all readings."""
+        """Return the end of a reading, by a clock that is ahead of all readings."""
         before = Position.parse(so_far.position).upto if so_far.position else None
         bound = self._access.bound(connection, before)
         last = max((Position.parse(each).read_at for each in so_far.positions), default=None)

@@ -1,7 +1,7 @@
-"""Prove that raw has what a table of PostgreSQL has, and read again what drifted.
+"""Prove that raw equals a table of PostgreSQL, and read again what drifted.
 
 The database computes a count and a checksum for each day, in one scan. The hashes in raw are the database's own, from
-when the rows were read, so the two sides are equal if nothing changed. Only days that differ are read.
+when the rows were read, so both sides are equal if nothing changed. Only days that differ are read.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _same(contract: Contract, one: str, other: str) -> str:
 
 
 def _add_sides(rows: duckdb.DuckDBPyConnection, contract: Contract, differing: Iterable[date]) -> None:
-    """Add the views `ours` and `yours`: the rows of the days that differ, in raw and in the database."""
+    """Add the views `ours` and `yours`: the rows of the differing days, in raw and in the database."""
     rows.execute("CREATE TABLE differing (day DATE)")
     rows.executemany("INSERT INTO differing VALUES (?)", [(day,) for day in differing])
     rows.execute(f"CREATE VIEW ours AS FROM current WHERE _kind = 'record' AND {DAY} IN (FROM differing)")
@@ -126,7 +126,7 @@ def _add_sides(rows: duckdb.DuckDBPyConnection, contract: Contract, differing: I
 
 
 def _gone(rows: duckdb.DuckDBPyConnection, contract: Contract) -> Iterator[Mapping[str, list[str]]]:
-    """Yield keys that the database does not have on their day, some at once, as parameters of `Types.has_key`."""
+    """Yield keys that the database does not have on their day, in groups, as parameters of `Types.has_key`."""
     key = ", ".join(f"CAST(o.{quoted(k)} AS VARCHAR)" for k in contract.key)
     found = rows.cursor().execute(
         f"SELECT {key} FROM ours AS o ANTI JOIN yours AS y ON o.{DAY} = y.day AND {_same(contract, 'o', 'y')}"
@@ -136,10 +136,10 @@ def _gone(rows: duckdb.DuckDBPyConnection, contract: Contract) -> Iterator[Mappi
 
 
 def _add_outcomes(rows: duckdb.DuckDBPyConnection, contract: Contract, watermark: str, upto: str) -> None:
-    """Add the table `outcomes`: each key with other content on the two sides, and what happened to it.
+    """Add the table `outcomes`: each key with different content on the two sides, and what happened to it.
 
-    A key that is on another day beyond the reach of moves gets a void on the day that it left; within reach, ingest
-    itself tells that day.
+    A key that moved beyond `moves_within_days` gets a void on the day that it left; within reach, ingestion does that
+    itself.
     """
     key = ", ".join(f"coalesce(o.{quoted(k)}, y.{quoted(k)}) AS {quoted(k)}" for k in contract.key)
     elsewhere = f"(SELECT {_typed(contract)}, {ROW_HASH}, _mark, TRY_CAST(_day AS DATE) AS day FROM elsewhere)"
@@ -173,7 +173,7 @@ def _examples(rows: duckdb.DuckDBPyConnection, contract: Contract, most: int) ->
 
 
 def _repair(contract: Contract, position: Position, today: date) -> str:
-    """Return what selects the drifted rows as they are now, and voids of those that are gone from their day."""
+    """Return a query for the drifted rows in their present state, and voids of rows that are gone from their day."""
     voids = dict.fromkeys(contract.column_names, "CAST(NULL AS VARCHAR)")
     voids |= {name: f"CAST({quoted(name)} AS VARCHAR)" for name in contract.key}
     event_time = str(contract.event_time)

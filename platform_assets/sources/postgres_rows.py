@@ -1,4 +1,4 @@
-"""The rows of a reading from PostgreSQL on their way from a copy as CSV into files by arrival date, through DuckDB."""
+"""Convert a PostgreSQL reading from CSV into files by arrival date, with DuckDB."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LONGEST_ROW = 16 << 20
 
 
 class Position(NamedTuple):
-    """How far a table was read, and when: the text by which a reading is known."""
+    """How far a table was read, and when: the text that identifies a reading."""
 
     upto: datetime
     read_at: datetime
@@ -41,13 +41,13 @@ class Position(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the position that a text means."""
+        """Parse a position from its text."""
         upto, _, read_at = text.partition("-")
         return cls(*(datetime.strptime(part, _MOMENT).replace(tzinfo=UTC) for part in (upto, read_at)))
 
 
 def load(rows: duckdb.DuckDBPyConnection, table: str, csv: Path, types: Types, copied: int) -> None:
-    """Make a table of what was copied: text of the contract's columns, `row_hash`, `_mark` and `_day`."""
+    """Load a copy into a table: text of the contract's columns, `row_hash`, `_mark` and `_day`."""
     import duckdb
 
     names = [*types.of, ROW_HASH, "_mark", "_day"]
@@ -77,7 +77,7 @@ def load(rows: duckdb.DuckDBPyConnection, table: str, csv: Path, types: Types, c
 
 
 def delivered(contract: Contract, position: Position) -> str:
-    """Return the columns of a file of a reading, all as text, from a table that `load` made."""
+    """Return the columns of a reading's file, all as text, from a table of `load`."""
     own = {
         READ_AT: f"'{position.read_at.isoformat()}'",
         IS_DELETED: "'false'",

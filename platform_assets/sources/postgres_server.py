@@ -1,4 +1,4 @@
-"""A PostgreSQL database that is only read: connection, limits, snapshot, and what is wrong, by name."""
+"""A PostgreSQL database, read-only: connection, limits, snapshot, and named errors."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ _HASHED = _NUMBERS | {"float4", "float8", "bool", "date", "timestamp", "timestam
 
 @dataclass(frozen=True)
 class Access:
-    """How to reach a table, and within which limits.
+    """Access to a table, with its limits.
 
     Args:
         table: `schema.table`, or a view.
         watermark: the column with the time of a row's last change.
         url_env: the environment variable with the URL.
-        minutes: that one statement may take.
+        minutes: time limit of one statement.
     """
 
     table: str
@@ -71,7 +71,7 @@ class Access:
 
     @property
     def sql_name(self) -> str:
-        """The table in SQL."""
+        """Return the table in SQL."""
         return qualified(self.table)
 
     @contextmanager
@@ -79,7 +79,7 @@ class Access:
         """Connect for reading, each statement a transaction of its own.
 
         Raises:
-            SourceError: nothing is known of where, or the server refuses, goes away or is too slow; without secrets.
+            SourceError: the address is missing, or the server refuses, disconnects or is too slow; without secrets.
         """
         try:
             import psycopg
@@ -132,9 +132,9 @@ class Access:
         return address
 
     def bound(self, connection: Connection, before: datetime | None) -> Bound:
-        """Return up to which moment all rows can be seen: the start of the oldest transaction that is still open.
+        """Return up to which moment all rows are visible: the start of the oldest open transaction.
 
-        To be asked before a snapshot is taken, or a transaction that ends in between would be overlooked.
+        Call it before a snapshot is taken, or a transaction that ends in between would be overlooked.
         """
         one = connection.execute(
             "SELECT clock_timestamp(), current_user::text, pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'), "
@@ -240,12 +240,12 @@ class Access:
 
 @dataclass(frozen=True)
 class Bound:
-    """Up to where a table can be read.
+    """End of a possible reading.
 
     Args:
         now: the server's clock.
-        upto: rows with an older watermark are all there.
-        held_by: what keeps it behind the clock; empty if nothing does.
+        upto: rows with an older watermark are all visible.
+        held_by: what keeps it before the clock; empty if nothing does.
     """
 
     now: datetime
@@ -255,21 +255,21 @@ class Bound:
 
 @dataclass(frozen=True)
 class Types:
-    """The types of a table's columns, by name, and the SQL that follows from them."""
+    """Types of a table's columns, by name, and the SQL that follows from them."""
 
     of: Mapping[str, str]
     contract: Contract
     access: Access
 
     def rows(self) -> str:
-        """Return what selects all rows: columns as text, hash, watermark as a moment if it is one, day."""
+        """Return a query for all rows: columns as text, hash, watermark as a moment if it is one, day."""
         name = quoted(self.access.watermark)
         mark = f"CASE WHEN isfinite({name}) AND {name} >= '0001-01-01' THEN {self.moment(self.access.watermark)} END"
         shown = ", ".join([*map(self.text, self.of), self.hash(), mark, f"({self.day()})::text"])
         return f"SELECT {shown} FROM {self.access.sql_name}"
 
     def between(self, *, first: bool) -> str:
-        """Return the condition of rows of a reading, with the parameters `since` and `upto`; `first` has no `since`."""
+        """Return the condition for rows of a reading, with parameters `since` and `upto`; `first` has no `since`."""
         name = quoted(self.access.watermark)
         is_moment = self.of[self.access.watermark] == "timestamptz"
         as_stored = "" if is_moment else f" AT TIME ZONE '{self.zone(self.access.watermark)}'"
@@ -279,7 +279,7 @@ class Types:
         return f"{name} >= {since} AND {name} < {upto}"
 
     def has_key(self) -> str:
-        """Return the condition of rows with given keys, with the parameters `key_0` and so on, of texts."""
+        """Return the condition for rows with given keys, with the text parameters `key_0` and so on."""
         names = self.contract.key
         as_is = [self.of[name] in _HASHED for name in names]
         ours = [quoted(name) if known else f"{quoted(name)}::text" for name, known in zip(names, as_is, strict=True)]
@@ -288,13 +288,13 @@ class Types:
         return f"({', '.join(ours)}) IN (SELECT {given})"
 
     def text(self, name: str) -> str:
-        """Return what a reading writes of a column."""
+        """Return the text that a reading writes for a column."""
         if self.of[name] == "array":
             return f"to_json({quoted(name)})"
         return quoted(name)
 
     def hash(self) -> str:
-        """Return a 64-bit hash of the content of a row. Equal numbers of other digits (1.0 and 1.00) hash equally."""
+        """Return a 64-bit hash of a row's content. Equal numbers with other digits (1.0 and 1.00) have equal hashes."""
         return f"hash_record_extended(ROW({', '.join(map(self._hashed, sorted(self.of)))}), 0)"
 
     def moment(self, name: str) -> str:
@@ -304,7 +304,7 @@ class Types:
         return f"({quoted(name)}::timestamp AT TIME ZONE '{self.zone(name)}')"
 
     def day(self) -> str:
-        """Return the day of a row, as ingest does."""
+        """Return the day of a row, as ingestion does."""
         name = self.contract.event_time
         assert name is not None
         if self.contract.column(name).type == "date":
@@ -321,20 +321,20 @@ class Types:
         return f'{self.text(name)}::text COLLATE "C"'
 
     def is_local(self, name: str) -> bool:
-        """Return whether the clocks of a zone, which are put back once a year, count the times of a column."""
+        """Return whether a column has local times of a zone in which clocks are set back once a year."""
         return self.of[name] != "timestamptz" and self.zone(name) != "UTC"
 
 
 @contextmanager
 def snapshot(connection: Connection) -> Iterator[None]:
-    """Have all statements see one moment, and be able to write nothing."""
+    """Make all statements read-only at one moment."""
     with connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         yield
 
 
 def copy_to(connection: Connection, query: str, file: Path, values: Mapping[str, object] | None = None) -> int:
-    """Append the rows of a query to a file as CSV, as they come, and return how many they are."""
+    """Append the rows of a query to a file as CSV, as they come, and return how many there are."""
     with connection.cursor() as cursor:
         with cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT csv)".encode(), values) as copy, file.open("ab") as csv:
             for block in copy:

@@ -1,7 +1,7 @@
-"""What Spark is given in place of a text file that it cannot split as it is: each record on one line, in UTF-8.
+"""Rewrite a text file that Spark cannot split: each record on one line, in UTF-8.
 
-Of JSON each object of an array, with values where a contract has paths. No value is made anew: a number, a list and an
-object stay as they were written, character by character.
+For JSON each object of an array, with values at the contract's paths. No value is formatted again: a number, a list and
+an object stay as written, character by character.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MARKS = {"utf-8": codecs.BOM_UTF8, "utf-16": codecs.BOM_UTF16_LE, "utf-16-be": 
 
 
 def is_rewritten(file: LandedFile, contract: Contract, limits: Limits = Limits()) -> bool:
-    """Return whether a text file has other records for Spark than its lines, by its contract or as it begins."""
+    """Return whether a text file has records other than its lines, by its contract or its beginning."""
     assert contract.source is not None
     if file.format == "csv":
         return contract.source.csv is not None and bool(contract.source.csv.dialect)
@@ -39,7 +39,7 @@ def is_rewritten(file: LandedFile, contract: Contract, limits: Limits = Limits()
 
 
 def rewritten(file: LandedFile, contract: Contract, limits: Limits = Limits()) -> Iterator[bytes]:
-    """Yield the lines that Spark is given of such a file, piece by piece."""
+    """Yield the rewritten lines of such a file, piece by piece."""
     lines: list[str] = []
     size = 0
     for _, text in _records(file, contract, limits):
@@ -62,7 +62,7 @@ def _records(file: LandedFile, contract: Contract, limits: Limits) -> Iterator[R
 
 
 def _decoded(content: Iterable[bytes], encoding: str) -> Iterator[str]:
-    """Yield the text of a file, without the mark that says its encoding."""
+    """Yield the text of a file, without its byte order mark."""
     decoder = codecs.getincrementaldecoder(encoding)()
     name, begins, line, is_first = codecs.lookup(encoding).name, b"", 1, True
     for chunk in chain(content, [b""]):
@@ -86,7 +86,7 @@ def _decoded(content: Iterable[bytes], encoding: str) -> Iterator[str]:
 
 
 def lines_of(file: LandedFile, limits: Limits = Limits(), contract: Contract | None = None) -> Iterator[bytes]:
-    """Return the content of the copy that Spark reads in place of a file, piece by piece."""
+    """Return the copy that Spark reads instead of a file, piece by piece."""
     if contract is not None and (file.format == "json" or is_rewritten(file, contract, limits)):
         return rewritten(file, contract, limits)
     content = unpacked(file, limits)
@@ -96,7 +96,7 @@ def lines_of(file: LandedFile, limits: Limits = Limits(), contract: Contract | N
 def line_numbers(
     file: LandedFile, rows: Collection[int], limits: Limits, contract: Contract
 ) -> Iterator[tuple[int, int]]:
-    """Yield in which line of a text file some of its rows begin, both counted from 1."""
+    """Yield the line in a text file where each of some rows begins, both counted from 1."""
     row, line, rest, last = -(file.format == "csv"), 1, b"", max(rows, default=0)
     if is_rewritten(file, contract, limits):
         for number, (begins, _) in enumerate(_records(file, contract, limits), row + 1):
@@ -126,20 +126,20 @@ _NO_OBJECT = "null"
 
 @dataclass
 class _Place:
-    """What a contract wants of a place in objects: columns that have the value there, and places within it."""
+    """A place in objects: columns that have the value there, and places within it."""
 
     columns: list[str] = field(default_factory=list)
     within: dict[str | int, _Place] = field(default_factory=dict)
 
     def nulls(self) -> Iterator[tuple[str, str]]:
-        """Yield the columns of all places within one that is null, or lies behind the end of a list."""
+        """Yield the columns of all places within one that is null, or after the end of a list."""
         for place in self.within.values():
             yield from ((column, "null") for column in place.columns)
             yield from place.nulls()
 
 
 def has_paths(contract: Contract) -> bool:
-    """Return whether a contract names columns otherwise than JSON objects do."""
+    """Return whether a contract names columns differently from JSON objects."""
     return any(column.path or column.source_name for column in contract.columns)
 
 
@@ -155,7 +155,7 @@ def _places(contract: Contract) -> _Place:
 
 
 class JsonRecords:
-    """Reads the objects of a file, in memory that does not grow with it."""
+    """Read the objects of a file, in memory that does not grow with it."""
 
     def __init__(self, contract: Contract, limits: Limits) -> None:
         assert contract.source is not None
@@ -222,7 +222,7 @@ class JsonRecords:
         return name
 
     def _next(self) -> str:
-        """Return the next character that is no white space; empty at the end."""
+        """Return the next character that is not white space; empty at the end."""
         while True:
             space = _SPACE.match(self._text, self._at)
             ends = space.end() if space else self._at
@@ -246,7 +246,7 @@ class JsonRecords:
         self._at = to
 
     def _fill(self) -> bool:
-        """Read on, until there is twice as much as is open; return whether there was more."""
+        """Read on until there is twice as much as is unprocessed; return whether there was more."""
         parts = [self._text[self._at :]]
         if len(parts[0]) > self._longest:
             raise too_long(self._longest, self._line)
@@ -259,7 +259,7 @@ class JsonRecords:
         return is_more
 
     def _value(self) -> str:
-        """Return the next value as it stands there."""
+        """Return the next value as written."""
         if not self._next():
             self._expect("")  # which says that there is no more
         while (ends := self._end_of_value()) is None:
@@ -270,7 +270,7 @@ class JsonRecords:
         return value
 
     def _end_of_value(self) -> int | None:
-        """Return where a value ends, whether it is sound or not; None if it may go on."""
+        """Return where a value ends, valid or not; None if it may continue."""
         text, at = self._text, self._at
         if text[at] not in '"[{':
             scalar = _SCALAR.match(text, at)
@@ -291,7 +291,7 @@ class JsonRecords:
         return None
 
     def _record(self, text: str) -> str:
-        """Return what Spark is given of an object: values by columns, then the object as delivered."""
+        """Return an object for Spark: values by columns, then the object as delivered."""
         if self._places is None:
             return marked(text)
         found: list[tuple[str, str]] = []
@@ -312,9 +312,9 @@ def _space(text: str, at: int) -> int:
 
 
 def _walk(text: str, at: int, place: _Place, found: list[tuple[str, str]]) -> tuple[int, bool]:
-    """Find the values of columns in an object or a list; return where it ends, and whether there is more in it.
+    """Find the values of columns in an object or a list; return where it ends, and whether it has other content.
 
-    A name that stands twice in an object has its row refused, as a column that is found twice.
+    A repeated name in an object refuses its row, like a column found twice.
     """
     closes, is_more, seen = {"{": "}", "[": "]"}[text[at]], False, set[str | int]()
     at = _space(text, at + 1)

@@ -1,6 +1,6 @@
-"""A source that is read, rather than one that delivers: each reading becomes files of its landing folder.
+"""A source that is read instead of delivering: each reading becomes files of its landing folder.
 
-So everything that ingest does with files (refused rows, the late queue, audits, replays) holds for what was read. How
+So everything that ingestion does with files (refused rows, the late queue, audits, replays) applies to readings. How
 far a source was read is in the names of these files, and so in raw's publications: the position advances with the rows.
 """
 
@@ -28,12 +28,12 @@ class SoFar:
     """How far a source was read for a raw table.
 
     Args:
-        position: of the newest reading that raw has whole; empty before the first.
-        positions: of all readings that raw has, and of those of which it has a part.
+        position: position of the newest reading that raw has whole; empty before the first.
+        positions: positions of all readings that raw has, whole or in part.
         today: the newest arrival date that there can be.
-        withdrawn: arrivals whose rows count no more.
-        publications: that took readings, each with the position of the newest in it.
-        files: paths of all files of readings: whether raw has them, or they were refused whole.
+        withdrawn: arrivals whose rows no longer count.
+        publications: publications that ingested readings, each with the newest position in it.
+        files: paths of all files of readings that were ingested or refused whole.
     """
 
     position: str
@@ -47,7 +47,7 @@ class SoFar:
 
 
 class Waits(NamedTuple):
-    """What was not read yet: rows, counted up to a bound (None if unknown), and for a person how far it was read."""
+    """Unread rows: their number up to a bound (None if unknown), and for a person how far the source was read."""
 
     rows: int | None
     what: str
@@ -55,12 +55,12 @@ class Waits(NamedTuple):
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read.
+    """A reading.
 
     Args:
-        position: how far, in letters, digits, `_` and `-`, at most 80 of them. It identifies the reading.
+        position: how far it came, in letters, digits, `_` and `-`, at most 80 of them. It identifies the reading.
         files: in a landing format, by arrival date; each date has at least one.
-        until: arrival dates before this one are complete: those without a file had nothing.
+        until: earlier arrival dates are complete: those without a file had no rows.
     """
 
     position: str
@@ -69,7 +69,7 @@ class Reading:
 
 
 class DriftedKey(NamedTuple):
-    """A key of which raw has other content than the source."""
+    """A key whose content differs between raw and the source."""
 
     day: date
     key: str
@@ -78,16 +78,17 @@ class DriftedKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Drift:
-    """How a raw table compares with its source.
+    """Comparison of a raw table with its source.
 
     Args:
-        days: compared.
+        days: compared days.
         differing: days whose count or checksum differs.
-        keys: how many drifted: `changed` without their watermark, `back-dated`, `deleted`, or `moved` to another day.
+        keys: numbers of drifted keys: `changed` without their watermark, `back-dated`, `deleted`, or `moved` to another
+            day.
         examples: some of these.
         waiting: keys that differ because they were not read yet, or were refused.
-        undated: rows of the source that have no day.
-        repair: what reads the drifted keys again, with deletes as voids; None where nothing drifted.
+        undated: rows of the source without a day.
+        repair: reads the drifted keys again, with deletes as voids; None if nothing drifted.
     """
 
     days: int
@@ -104,13 +105,13 @@ class Drift:
 
 @dataclass(frozen=True)
 class Again:
-    """What a person asks a source for.
+    """A person's request to a source.
 
     Args:
         reason: becomes part of the position, and so of the files' names.
-        first: from where to read what was read before, in the source's own words.
-        upto: where to end; by default where it was read up to.
-        accepts_loss: that what the source has no more is not asked for again, instead of reading anything.
+        first: start of the range to read again, in the source's own words.
+        upto: end of the range; by default the source's position.
+        accepts_loss: whether to continue after what the source no longer has, instead of reading anything.
     """
 
     reason: str
@@ -124,7 +125,7 @@ class Source(LandingFiles):
     """Declare a source that is read; a source of your own is a subclass with two methods, as docs/own-source.md shows.
 
     Args:
-        folder: where its readings become files, below the landing root. One raw table reads it.
+        folder: folder for its readings, below the landing root. Only one raw table reads it.
     """
 
     def _problems(self) -> Iterator[ContractError]:
@@ -138,12 +139,12 @@ class Source(LandingFiles):
 
     @property
     def is_read(self) -> bool:
-        """Return that it is."""
+        """Return that it is read."""
         return True
 
     @abstractmethod
     def waits(self, contract: Contract, so_far: SoFar) -> Waits:
-        """Return what was not read yet, at little cost: every tick of the sensor asks.
+        """Return cheaply what was not read yet: every tick of the sensor calls this.
 
         Raises:
             SourceError: the source cannot be read.
@@ -152,28 +153,28 @@ class Source(LandingFiles):
 
     @abstractmethod
     def read(self, contract: Contract, so_far: SoFar, folder: Path) -> Reading | None:
-        """Read what is new since a position, whole, into files of an empty folder.
+        """Read everything new since a position into files of an empty folder.
 
         Returns:
             The reading; None if nothing is new.
 
         Raises:
-            SourceError: the source cannot be read; nothing of the reading is taken.
+            SourceError: the source cannot be read; nothing of the reading is kept.
         """
         raise NotImplementedError
 
     def again(self, contract: Contract, so_far: SoFar, folder: Path, asked: Again) -> Reading | None:
-        """Read once more what was read before, or accept what was lost; the position stays beyond all that raw has.
+        """Read a range again, or accept a loss; the position stays after everything that raw has.
 
         Raises:
-            SourceError: the source cannot be read, or not so.
+            SourceError: the source cannot be read, or not like this.
         """
         raise SourceError(
             f"The source of {contract.name} reads nothing twice.", "A source that can has `again`, as a KafkaTopic."
         )
 
     def drift(self, contract: Contract, so_far: SoFar, folder: Path, days: Iterable[date] | None, most: int) -> Drift:
-        """Compare what raw has with the source, day by day.
+        """Compare raw with the source, day by day.
 
         Args:
             folder: empty; for the repair.

@@ -30,7 +30,7 @@ _ORDER = ("_arrival_date", "_file_order", "_place")
 
 @contextmanager
 def scratch(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a database for what does not fit into memory; it is gone again afterwards."""
+    """Open a temporary database for what does not fit into memory."""
     import duckdb
 
     connection = duckdb.connect(str(folder / "scratch.duckdb"))
@@ -56,12 +56,12 @@ def add_current(
     days: Collection[date] | None = None,
     is_newer: Callable[[str], bool] = lambda publication: True,
 ) -> None:
-    """Add the table `current`: the newest version of each key and day that raw has, or that waits in the late queue.
+    """Add the table `current`: the newest version of each key and day in raw or in the late queue.
 
     Args:
         columns: of the contract, besides key and day.
         days: only these; all by default.
-        is_newer: whether a publication may have versions of interest; the others are not opened.
+        is_newer: whether a publication may have relevant versions; the others are not opened.
     """
     order = (*contract.versioned_by, *_ORDER)
     wanted = dict.fromkeys((DAY, *contract.key, *columns, "_kind", "_arrival", *order))
@@ -93,7 +93,7 @@ def add_current(
 
 
 def add_refused(connection: duckdb.DuckDBPyConnection, contract: Contract, so_far: SoFar, name: str) -> None:
-    """Add the table `refused`: a column of rows that were refused, and would be a second time."""
+    """Add the table `refused`: a column of refused rows, which would be refused again."""
     rows = _rows(so_far, refused_table(contract.name), None, lambda publication: True)
     connection.execute("CREATE TABLE refused (value BIGINT)")
     if rows is not None:
@@ -119,5 +119,5 @@ _OWN = {DAY: "date", "_arrival_date": "date", "_place": "long"}
 
 
 def duck_type(contract: Contract, name: str) -> str:
-    """Return the type that a column of a contract, or of raw, has in `current`."""
+    """Return the type in `current` of a column of a contract, or of raw."""
     return duckdb_type(contract.column(name).type if name in contract.column_names else _OWN.get(name, "string"))

@@ -1,6 +1,6 @@
-"""Read a text file as it streams past: unpack it, count its lines, decode it, and write it as Spark can split it.
+"""Read a text file as it streams past: unpack it, count its lines, decode it, and write it so that Spark can split it.
 
-Lines end with a line feed, a carriage return or both. Those that Spark drops as blank do not count.
+Lines end with a line feed, a carriage return or both. Lines that Spark drops as blank do not count.
 
 A CSV file is split at line ends wherever several tasks read it at once, so one within quotes must be none: each record
 is brought onto one line. Nor may a character zero be there, which Spark leaves out within quotes, and without them does
@@ -50,10 +50,10 @@ def on_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class Records:
-    """Brings each record onto one line, in memory that does not grow with the file.
+    """Write each record on one line, in memory that does not grow with the file.
 
-    A quote that is not closed within `LONGEST_FIELD`, or only on another line and with something behind it, opens
-    nothing: its record is broken, and ends where the line ends.
+    A quote that is not closed within `LONGEST_FIELD`, or only on another line and followed by other text, opens
+    nothing: its record is broken, and ends with the line.
     """
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class Records:
         self._is_first = True
 
     def take(self, chunk: bytes) -> bytes:
-        """Return what can be said once some more bytes came."""
+        """Return what is complete after some more bytes."""
         self._open += chunk
         if len(self._open) < self._enough:
             return b""
@@ -112,7 +112,7 @@ def _marked(content: bytes, marks: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 
 def _walk(content: bytes, start: int, *, final: bool) -> tuple[int, list[_Span]]:
-    """Return how far records are complete, and where those parts of them lie that a line cannot hold as they are."""
+    """Return where the last complete record ends, and the parts that a line must contain in another form."""
     spans: list[_Span] = []
     of_record: list[_Span] = []
     fault, record, at = "", start, start
@@ -150,7 +150,7 @@ def _walk(content: bytes, start: int, *, final: bool) -> tuple[int, list[_Span]]
 
 
 def _unquoted(content: bytes, at: int) -> tuple[int, int, str]:
-    """Return the end of an unquoted field, what ends it, and its problem."""
+    """Return the end of an unquoted field, its terminator, and its problem."""
     ends = _after(_REST_OF_FIELD, content, at)
     field = content[at:ends].rstrip(b",\r\n")
     if _QUOTE in field:
@@ -188,10 +188,10 @@ class EncodingError(Exception):
     """A file is not text in the encoding that its contract declares, or in UTF-8.
 
     Args:
-        line: where, from 1, counted by line feeds.
-        byte: that no text has there.
-        begins: the first bytes of the file, by which some other encodings say what they are.
-        encoding: that the file should have.
+        line: line number from 1, counted by line feeds.
+        byte: the invalid byte.
+        begins: the first bytes of the file, which identify some other encodings.
+        encoding: the expected encoding.
     """
 
     def __init__(self, line: int, byte: int, begins: bytes, encoding: str = "UTF-8") -> None:
@@ -204,7 +204,7 @@ class EncodingError(Exception):
 
 @dataclass(frozen=True)
 class Lines:
-    """Some whole lines of a file that are not blank."""
+    """Whole lines of a file that are not blank."""
 
     before: int
     bare: Sequence[bytes]
@@ -218,12 +218,12 @@ class Lines:
 
 @dataclass(frozen=True)
 class Scan:
-    """What a file turned out to hold.
+    """Content of a scanned file.
 
     Args:
-        lines: how many are not blank, up to where a bound was passed.
-        beginning: of the first of them.
-        wrong: problem of the first that cannot be taken, or of the file from there on.
+        lines: number of lines that are not blank, up to an exceeded limit.
+        beginning: beginning of the first of them.
+        wrong: problem of the first line that cannot be ingested, or of the file from there on.
     """
 
     lines: int
@@ -242,12 +242,12 @@ def scan(
     limits: Limits = Limits(),
     content: Iterable[bytes] | None = None,
 ) -> Scan:
-    """Read a file once, to its end, or to where it is beyond a bound.
+    """Read a file once, to its end, or to where it exceeds a limit.
 
     Args:
-        content: what Spark is given in its place, if it is written anew.
-        look: shown the lines until it finds something wrong. A line that is too long is wrong by itself.
-        records: bring records that span lines onto one, where the format has such; its first line is a header.
+        content: rewritten content for Spark, if any.
+        look: called with the lines until it finds a fault. A line that is too long is a fault by itself.
+        records: join records that span lines, if the format has such; its first line is a header.
     """
     decoder, splitter = _Decoder(), _Splitter(look, limits, headers=int(file.format == "csv"))
     for chunk in unpacked(file, limits) if content is None else content:

@@ -1,4 +1,4 @@
-"""Run by Alembic: migrate the connection that `platform_assets.ledger.database` holds, in its transaction."""
+"""Migrate, for Alembic, the connection that `platform_assets.ledger.database` holds, in its transaction."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What ledgers of versions from before the first release lack; the schema itself is in `ledger.schema`.
+"""Update ledgers of versions before the first release; the schema itself is in `ledger.schema`.
 
-It adds what the schema has by now: a later migration has to look whether what it adds is there.
+It adds everything the schema has by now: a later migration has to check whether its additions exist.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Add tables, columns and indexes; of what was written before, what they hold is not known."""
+    """Add tables, columns and indexes; their content for older rows is unknown."""
     connection = op.get_bind()
     metadata.create_all(connection)
     for added in (days.c.git_commit, verdicts.c.tries, verdicts.c.lives_by):
