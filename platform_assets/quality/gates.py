@@ -1,4 +1,4 @@
-"""Gates of a day: its contract's rows, keys and rules, no row lost, and figures equal to other tables' or settled ones."""
+"""Gates of a day: its contract, keys and rules, no row lost, and figures equal to other tables' or settled ones."""
 
 from __future__ import annotations
 
