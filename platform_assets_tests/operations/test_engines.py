@@ -18,7 +18,6 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from platform_assets.contracts.rules import quarantine_table
@@ -37,6 +36,7 @@ from platform_assets.spark.sail.server import start_server
 from platform_assets.spark.sail.session import columns_for, running_server, sail_session, stop_sail
 from platform_assets.spark.sail.shown_equal import EQUAL
 from platform_assets.spark.tables.lost import SparkLostError, lost_spark_explained
+from platform_assets_tests.support.history import no_session
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import MakeWorld, Rows, World, product, recompute, sale
@@ -206,10 +206,6 @@ def _lists_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     """A list with something that does come out otherwise."""
     wrong = EQUAL.expressions | {"TypeOf(int) string"}
     monkeypatch.setattr("platform_assets.spark.sail.shown_equal.EQUAL", EQUAL._replace(expressions=wrong))
-
-
-def no_session() -> SparkSession:
-    raise AssertionError("Spark was asked for")
 
 
 @pytest.mark.usefixtures("_lists_too_much")

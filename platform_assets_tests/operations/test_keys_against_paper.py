@@ -5,7 +5,6 @@ The tables on paper reconcile nothing, so that no gate of theirs stands in for w
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ from platform_assets.operations.backfill.afterwards import cancel, note_proof, p
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import explain, unmatched_keys
 from platform_assets.operations.backfill.report import record_report
-from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
+from platform_assets.operations.backfill.sitting import StoppedError
 from platform_assets.operations.backfill.standing import backfill_report
 from platform_assets.operations.lineage.day_history import life_of
 from platform_assets.operations.plan_record import BackfillRecord, pause, unpause
@@ -30,7 +29,6 @@ from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.prepared import Prepared
 from platform_assets_tests.support.registers import (
     DAYS,
-    GOLDS,
     LATE,
     STORE_DAYS,
     STORE_SPANS,
@@ -44,26 +42,6 @@ from platform_assets_tests.support.registers import (
 from platform_assets_tests.support.stores import DAYS as SALE_DAYS
 from platform_assets_tests.support.stores import GOLD, STORES, author, correct, twenty_stores
 from platform_assets_tests.support.world import World
-
-CLOSED = "platform_assets_tests.support.domains.registers_closed"
-
-
-@pytest.mark.proof
-def test_keys_of_all_kinds_are_what_is_true_and_all_others_what_was_published(prepared: Prepared) -> None:
-    """Corrected, voided, without a store, of another category; in scope and out of it."""
-    found = prepared(five_stores)
-    found.deliver(Line(131, 1, 'x"y', amount=9), Line(141, 1, "O'Neil, 3", voided=True), Line(999, 4, "A ", amount=2))
-    found.deliver(Line(111, 1, "B", amount=7), Line(121, 1, "A\u0308", amount=-5), Line(998, 4, "A", amount=3))
-    found.deliver(Line(151, 1, 'x"y', amount=11), Line(231, 2, None))  # no store before, and none now
-    found.categorise(2, 3, "another")
-    with found.world.open() as platform:
-        take(found, platform)
-        applied(found, platform, plan(['x"y', "O'Neil, 3", "A ", "nobody's"], rollout=[40, 100]))
-        found.check()
-        applied(found, platform, plan(["A", "\u00c4"], "others", [STORE_DAYS, STORE_SPANS], batch_days=2))
-        found.check()
-    found.refresh()
-    found.check()
 
 
 @pytest.mark.proof
@@ -90,42 +68,6 @@ def test_a_line_that_moved_between_keys_is_seen_and_both_together_are_right(prep
 
 
 @pytest.mark.proof
-def test_a_line_that_moves_after_an_earlier_plan_of_its_key_is_seen_too(prepared: Prepared) -> None:
-    """The rest was made before the line came; only the rows of the earlier plan count it."""
-    found, tables = prepared(five_stores), [STORE_DAYS]
-    with found.world.open() as platform:
-        found.deliver(Line(997, 1, "A", amount=7))
-        take(found, platform)
-        applied(found, platform, plan(["A"], "first", tables))
-        found.deliver(Line(997, 1, "B", amount=7))
-        take(found, platform)
-        assert found.contradicts(STORE_DAYS, DAYS[0], ["B"])
-        with pytest.raises(StoppedError, match="1 day did not pass") as stopped:
-            applied(found, platform, plan(["B"], "second", tables))
-        assert "line 997 from store A to store B" in stopped.value.lines[-1]
-        cancel(platform, "second", author())
-        applied(found, platform, plan(["A", "B"], "third", tables))
-        found.check()
-
-
-@pytest.mark.proof
-def test_a_plan_of_keys_that_was_rolled_back_stays_so_and_is_computed_whole_when_asked_for(prepared: Prepared) -> None:
-    found = prepared(five_stores)
-    found.deliver(Line(101, 1, "A", amount=7), Line(112, 1, "B", amount=8))
-    before = golds(found)
-    with found.world.open() as platform:
-        take(found, platform)
-        applied(found, platform, plan(["A"]))
-        roll_back(platform, "some", author())
-        assert golds(found) == before
-        found.world.refresh()
-        assert golds(found) == before, "the next refresh does not undo it"
-    found.world.recompute(GOLDS, DAYS)
-    found.now_true(GOLDS, DAYS)
-    found.check()
-
-
-@pytest.mark.proof
 def test_rows_that_are_approved_while_a_plan_of_keys_stands_still_come_in_with_the_next(prepared: Prepared) -> None:
     found = prepared(five_stores)
     found.deliver(Line(101, 1, "A", amount=7))
@@ -149,23 +91,6 @@ def test_rows_that_are_approved_while_a_plan_of_keys_stands_still_come_in_with_t
         found.check()
         cancel(platform, "some", author())
         applied(found, platform, plan(["A"]))
-        found.check()
-
-
-@pytest.mark.proof
-def test_a_plan_of_keys_over_closed_days_needs_its_override_and_leaves_the_others_closed(prepared: Prepared) -> None:
-    found = prepared(five_stores)
-    found.deliver(Line(101, 1, "A", amount=7), Line(111, 1, "B", amount=7), Line(301, 3, "A", amount=8))
-    with found.world.open() as platform:
-        take(found, platform)
-    closed = replace(found.world, settings=found.world.settings.model_copy(update={"domains": (CLOSED,)}))
-    days = f"{DAYS[0]}..{DAYS[1]}"
-    with closed.open() as platform:
-        with pytest.raises(BackfillError, match="protected"):
-            applied(found, platform, plan(["A"]))
-        found.check()
-        override = {"days": days, "reason": "the auditor asked for store A"}
-        applied(found, platform, plan(["A"], override_protected=override))
         found.check()
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from pyspark.sql import SparkSession
 
 from platform_assets.contracts.checks import Tolerance, ToleranceError
 from platform_assets.contracts.errors import UnknownTableError
@@ -24,7 +23,7 @@ from platform_assets.planning.selection import BY_PERSON
 from platform_assets.quality.sides import SidesBeside
 from platform_assets.spark.compare.row_diff import SideError
 from platform_assets_tests.support.cli.commands import Run, run, state
-from platform_assets_tests.support.history import DAILY, DAYS, correct, four_days
+from platform_assets_tests.support.history import DAILY, DAYS, correct, four_days, no_session
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import World
 
@@ -53,10 +52,6 @@ def world(prepared: Prepared) -> World:
 def platform(world: World) -> Iterator[Platform]:
     with world.open() as opened:
         yield opened
-
-
-def no_session() -> SparkSession:
-    raise AssertionError("a session was started")
 
 
 ONE_MORE = (pl.col("basket_id") == 2).cast(pl.Int32)

@@ -108,41 +108,6 @@ def test_a_run_is_undone_at_once_and_stays_undone_until_something_new_comes(worl
     assert {table for table, _, _ in holds(world)} & {SILVER, GOLD} == set()
 
 
-@pytest.mark.proof
-def test_one_tables_day_back_lets_what_reads_it_follow(world: World) -> None:
-    """Three computations, each of what the one before left."""
-    before = derived(world)
-    row = sale(10, 1, DAYS[1], updated_at=LATER, sales_value="99.00")
-    world.deliver_rows("transactions", DAYS[-1], "wrong.jsonl", [row])
-    world.recompute(["raw.transactions", SILVER], [date(2017, 1, 2)])  # as an asset run does: table by table
-    assert run(world, "rest")[GOLD] == {DAYS[1]}
-    done = undo(world, publication=publication_of(world, SILVER, DAYS[1]))
-    assert done.days[SILVER] == (date(2017, 1, 2),)
-    assert GOLD in done.stale
-    assert derived(world)[SILVER] == before[SILVER]
-    assert run(world, "tick")[GOLD] == {DAYS[1]}, "computed from what was put back, which is no held day to wait for"
-    assert derived(world) == before
-
-
-@pytest.mark.proof
-def test_later_work_on_the_same_day_is_named_and_goes_only_if_asked_for(world: World, prepared: Prepared) -> None:
-    before = derived(world)
-    world = prepared(corrected)
-    first = publication_of(world, SILVER, DAYS[1])
-    correct(world, DAYS[1], "again", LATEST, sales_value="98.00")
-    second = publication_of(world, SILVER, DAYS[1])
-    with pytest.raises(PlatformError, match=rf"published again since, by {second}.*\n.*--cascade"):
-        undo(world, publication=first)
-    undo(world, publication=first, cascade=True)
-    assert derived(world)[SILVER] == before[SILVER]
-    # And the undoing is undone like anything else.
-    undo(world, publication=publication_of(world, SILVER, DAYS[1]))
-    assert publication_of(world, SILVER, DAYS[1]) not in (first, second)
-    assert {row["sales_value"] for row in world.rows(SILVER, DAYS[1])} == {
-        row["sales_value"] for row in world.rows(SILVER, DAYS[0])
-    } | {type(world.rows(SILVER, DAYS[0])[0]["sales_value"])("98.00")}
-
-
 def test_a_day_that_had_nothing_before_is_as_if_it_had_never_been_computed(world: World) -> None:
     with world.open() as platform:
         first = platform.ledger.indexed()
@@ -178,26 +143,6 @@ def test_a_late_row_that_moves_away_from_a_day_put_back_until_lifted_waits_with_
     published = run(world, "next")
     assert published[SILVER] == published[GOLD] == {DAYS[1], DAYS[2]}
     assert len([row for row in world.rows(SILVER) if row["basket_id"] == 10]) == 1
-
-
-@pytest.mark.proof
-def test_half_of_a_move_is_refused(world: World) -> None:
-    moved = sale(10, 1, DAYS[2], updated_at=LATER)
-    world.deliver_rows("transactions", DAYS[-1], "moved.jsonl", [moved])
-    before = derived(world)
-    assert run(world, "wrong")[SILVER] == {DAYS[1], DAYS[2]}
-    for alone, left in ((DAYS[1], DAYS[2]), (DAYS[2], DAYS[1])):
-        with pytest.raises(PlatformError, match=f"moved between {alone} and {left}.*\n.*{left}"):
-            undo(world, run="wrong", days={date.fromisoformat(alone)})
-    after = derived(world)
-    undo(world, run="wrong")
-    assert derived(world) == before
-    forward = publication_of(world, SILVER, DAYS[1])
-    for alone, left in ((DAYS[1], DAYS[2]), (DAYS[2], DAYS[1])):
-        with pytest.raises(PlatformError, match=f"moved between {alone} and {left}.*\n.*{left}"):
-            undo(world, publication=forward, days={date.fromisoformat(alone)})
-    undo(world, publication=forward)
-    assert derived(world)[SILVER] == after[SILVER]
 
 
 @pytest.mark.proof
@@ -274,19 +219,6 @@ def doing(act: Callable[[], None], hold: Callable[[Ledger, Iterable[Hold]], None
         hold(ledger, given)
 
     return held
-
-
-@pytest.mark.proof
-def test_everything_since_a_release_goes_back_in_one(world: World, prepared: Prepared) -> None:
-    before = derived(world)
-    with world.open() as platform:
-        number = current_release(platform.lake).number
-    world = prepared(corrected)
-    correct(world, DAYS[2], "two", LATER, sales_value="98.00")
-    done = undo(world, to=number)
-    assert derived(world) == before
-    assert len(done.publications) > 2
-    assert run(world, "tick") == {}
 
 
 @pytest.mark.proof

@@ -27,6 +27,7 @@ from platform_assets.planning.selection import Draw, Selection
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets_tests.support.cli.commands import Run, run, state
 from platform_assets_tests.support.domains import sensors
+from platform_assets_tests.support.history import no_session
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import World
@@ -61,10 +62,6 @@ def six_days(lakes: Lakes) -> World:
 @pytest.fixture
 def world(prepared: Prepared) -> World:
     return prepared(six_days)
-
-
-def no_session() -> SparkSession:
-    raise AssertionError("a session was started")
 
 
 def verified(
