@@ -94,24 +94,7 @@ def _shown_release(which: str, limit: int) -> Report:
     }
 
     def parts() -> Iterator[Part]:
-        facts = {
-            "release": f"{release.number}{', the current one' if is_current else ''}",
-            "pin": described(pin) if pin else "",
-            "what": f"{made.what}, {made.created_at:%Y-%m-%d %H:%M:%S} UTC",
-            "by": signed(made.who, made.as_user, made.on_host),
-            "why": made.why,
-            "run": made.run,
-            "publication": made.publication,
-            "commit": made.git_commit or "",
-        }
-        arrivals = [
-            f"{one.kind} {one.path}: {counted(one.taken, 'row')} taken, {one.refused:,} refused"
-            for one in made.arrivals[:_FILES_SHOWN]
-        ]
-        if len(made.arrivals) > _FILES_SHOWN:
-            arrivals.append(f"and {len(made.arrivals) - _FILES_SHOWN:,} more: --json")
-        entries = [(name, [text]) for name, text in facts.items() if text]
-        yield Facts([*entries, *([("arrivals", arrivals)] if arrivals else [])])
+        yield Facts([*_release_facts(made, pin, is_current=is_current)])
         yield ""
         if changes:
             title = f"What differs from release {release.number - 1}" if release.number else "First content"
@@ -129,6 +112,29 @@ def _shown_release(which: str, limit: int) -> Report:
             yield _in_all(changes)
 
     return Report(parts(), data)
+
+
+def _release_facts(made: PublicationRecord, pin: Pin | None, *, is_current: bool) -> Iterator[tuple[str, list[str]]]:
+    """Yield what is known of a release: what made it, who, why, and the files that it took."""
+    facts = {
+        "release": f"{made.release}{', the current one' if is_current else ''}",
+        "pin": described(pin) if pin else "",
+        "what": f"{made.what}, {made.created_at:%Y-%m-%d %H:%M:%S} UTC",
+        "by": signed(made.who, made.as_user, made.on_host),
+        "why": made.why,
+        "run": made.run,
+        "publication": made.publication,
+        "commit": made.git_commit or "",
+    }
+    yield from ((name, [text]) for name, text in facts.items() if text)
+    arrivals = [
+        f"{one.kind} {one.path}: {counted(one.taken, 'row')} taken, {one.refused:,} refused"
+        for one in made.arrivals[:_FILES_SHOWN]
+    ]
+    if len(made.arrivals) > _FILES_SHOWN:
+        arrivals.append(f"and {len(made.arrivals) - _FILES_SHOWN:,} more: --json")
+    if arrivals:
+        yield "arrivals", arrivals
 
 
 def releases_diff(
