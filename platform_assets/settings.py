@@ -176,9 +176,9 @@ class Settings(BaseSettings):
         default=Path(".platform"),
         description="Folder of all state of a default installation; relative paths are below the project.",
     )
-    state_mode: StateMode = Field(default="700", description="Who may look into the state folder, as `chmod` says it.")
+    state_mode: StateMode = Field(default="700", description="Mode of the state folder, as for `chmod`.")
     lake_mode: LakeMode = Field(
-        default="", description="Who may read a lake that lies elsewhere; empty for those of `state_mode`."
+        default="", description="Mode of a lake elsewhere, as for `chmod`; `state_mode` if empty."
     )
     lake: Place = Field(
         default="lake",
@@ -226,12 +226,12 @@ class Settings(BaseSettings):
         default=3600, ge=1, description="A Spark that is kept ready and was not used for so long is ended."
     )
     warm_mib: int = Field(
-        default=1024, ge=256, description="A Spark that is kept ready and holds more heap than that is started anew."
+        default=1024, ge=256, description="A Spark that is kept ready and holds more heap than this is started again."
     )
     spark_conf: SparkConf = Field(
         default_factory=dict,
         repr=False,
-        description="Extra Spark configuration, but for what changes the results of SQL.",
+        description="Extra Spark configuration, except settings that change results of SQL.",
     )
     calendar_first: date = Field(default=date(2017, 1, 1), description="First day of every table.")
     calendar_last: Annotated[date | None, EMPTY_IS_NONE] = Field(
@@ -246,7 +246,7 @@ class Settings(BaseSettings):
     batch_days: int = Field(
         default=90, ge=1, description="Most days computed by one Spark job, unless they have less than `batch_mib`."
     )
-    batch_mib: int = Field(default=64, ge=0, description="MiB to be read for which more days are not worth a job.")
+    batch_mib: int = Field(default=64, ge=0, description="MiB of input below which a job gets more days.")
     part_mib: float = Field(
         default=16,
         ge=0.01,
@@ -289,14 +289,12 @@ class Settings(BaseSettings):
     )
     ui_origins: Origins = Field(
         default=(),
-        description="More addresses of the UI of `up`, beside `ui_url` and this machine, comma separated.",
+        description="More addresses of the UI of `up`, besides `ui_url` and this machine, comma separated.",
     )
     ui_password: Password = Field(
-        default=None, description="What the UI of `up` asks for; only as a PLATFORM_… variable."
+        default=None, description="Password of the UI of `up`; only as a PLATFORM_… variable."
     )
-    webhook_url: Webhook = Field(
-        default=None, description="Announced of failed and held days; only as a PLATFORM_… variable."
-    )
+    webhook_url: Webhook = Field(default=None, description="Address for announcements; only as a PLATFORM_… variable.")
     notify: dict[str, Route] = Field(
         default_factory=dict, description="Routes of announcements to chats, mail and pagers, by name."
     )

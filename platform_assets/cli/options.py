@@ -28,7 +28,7 @@ DaysOrDay = Annotated[str | None, typer.Option("--days", "--day", metavar="DAYS"
 OneDay = Annotated[str, typer.Argument(metavar="DAY", help="YYYY-MM-DD.")]
 Only = Annotated[
     list[str] | None,
-    typer.Option("--only", metavar="COLUMN=VALUE,…", help="Only rows of these keys; the others are carried over."),
+    typer.Option("--only", metavar="COLUMN=VALUE,…", help="Only rows of these keys; the others are copied unchanged."),
 ]
 TableName = Annotated[str, typer.Argument(help="<layer>.<table>, for example gold.daily_sales.")]
 _REASON = "Why, for the next person."
@@ -36,7 +36,7 @@ Reason = Annotated[str | None, typer.Option("--reason", help=_REASON)]
 NeededReason = Annotated[str | None, typer.Option("--reason", help=f"{_REASON} \\[required]")]
 ReasonButDry = Annotated[str | None, typer.Option("--reason", help=f"{_REASON} \\[required, but for --dry-run]")]
 By = Annotated[str | None, typer.Option("--by", help="Who decides; the user by default, who is recorded in any case.")]
-Cascade = Annotated[bool, typer.Option("--cascade", help="Also what later publications made of the days.")]
+Cascade = Annotated[bool, typer.Option("--cascade", help="Also undo later publications of the days.")]
 UntilLifted = Annotated[
     bool, typer.Option("--until-lifted", help="Until `undo rollback:TABLE`: new input or code does not end it.")
 ]

@@ -81,7 +81,7 @@ def refuse_stopped(platform: Platform, kind: str, tables: Collection[str]) -> No
         platform.sync()  # verdicts that follow from what others published
         note_clock(platform)
     for table, hold in stopped(platform, known).items() if known else ():
-        waits = "" if hold.table == table else f" {table} is made from it and waits."
+        waits = "" if hold.table == table else f" {table} is computed from it and waits."
         raise CircuitOpenError(
             f"{hold.reason[:1].upper()}{hold.reason[1:]}; nothing was published.{waits}",
             f"`platform-assets status circuits {hold.table}` says what failed and what ends it.",

@@ -210,7 +210,7 @@ class RefreshResult:
 
 
 _TOGETHER = (
-    " A refresh publishes all tables in one release, so it published no day of any. "
+    " A refresh publishes all tables in one release, so it published none. "
     "`platform-assets admin breaker TABLE --open --reason …` leaves the table out, so that the others are published."
 )
 

@@ -138,7 +138,7 @@ class OvertakenError(LakeError):
     def __init__(self, release: int, now: int) -> None:
         super().__init__(
             f"Release {now} was published while days over release {release} were computed.",
-            "Lay them over the newest release, compute anew what reads other days now, and publish again.",
+            "Compute again what reads other days now, over the newest release, and publish again.",
         )
         self.release = release
         self.now = now

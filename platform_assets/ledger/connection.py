@@ -115,7 +115,7 @@ def _require_any_text(url: URL, connection: Any, _: object) -> None:
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         raise LedgerError(
-            f"The ledger {masked(url)} is in a database whose encoding is {encoding}, which has not every sign.",
+            f"The ledger {masked(url)} is in a database with the encoding {encoding}; UTF8 is required.",
             "Make the database with the encoding UTF8 (createdb --encoding=UTF8 --template=template0).",
         )
 

@@ -275,7 +275,7 @@ def _compare_head(what: str, expected: Head, chain: Mapping[int, str], where: st
         "anchor",
         f"The {what} do not go through the expected head {expected}; "
         f"{there or f'they end at {max(chain, default=-1)}'}: history was rewritten or cut since.",
-        f"If an older {where} was not restored on purpose, nor a new one made, restore it from a backup whose chain "
+        f"If an older {where} was not restored on purpose, nor a new one begun, restore it from a backup whose chain "
         "goes through that head; else review what is there, and keep its head from now on.",
     )
 

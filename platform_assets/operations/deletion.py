@@ -178,7 +178,7 @@ def deletions_asked_for(
     folders = [folder for folder in usage.folders if folder.publication in names]
     if not folders:
         raise StillNeededError(
-            f"No table has files of a publication {publication!r}.",
+            f"No table has files of publication {publication!r}.",
             "`platform-assets status releases` lists publications; what was deleted before needs no deletion.",
         )
     _refuse_needed(lake, usage, folders, window)
@@ -247,7 +247,7 @@ def _refuse_needed(lake: Lake, usage: Usage, folders: Iterable[StagingFolder], w
         elif number in usage.kept.pinned and stage:
             what, todo = f"which lies under the open stage {stage}", ends_of(lake, stage)
         elif number in usage.kept.pinned:
-            what, todo = "which is pinned", f"Take the pin of release {number} away first."
+            what, todo = "which is pinned", f"Unpin release {number} first."
         else:
             until = released_at(lake, number + 1)[-1][1] + window
             what = f"which is inside the rollback window until {until:%Y-%m-%d %H:%M} UTC at least"

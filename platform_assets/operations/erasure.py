@@ -220,7 +220,7 @@ def _planned(platform: Platform, where: Reach, found: Found, secret: bytes) -> E
     if not found and not remembered:
         namesakes = f" These have the same fields and are fed by others: {', '.join(where.namesakes)}."
         raise PlatformError(
-            f"No row has this key: looked into every file of {', '.join(tables)}.",
+            f"No row has this key: searched every file of {', '.join(tables)}.",
             "Check the value; other fields with it can be named with --also TABLE.FIELD."
             + (namesakes if where.namesakes else ""),
         )

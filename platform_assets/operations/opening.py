@@ -72,7 +72,7 @@ def open_platform_to_look(
         ledger = opened.enter_context(Ledger.open_copy(settings.ledger_url.get_secret_value()))
         platform = Platform(settings, load_catalogue(settings), lake_to_write(settings), ledger)
         platform.sync()  # the ledger may have been the last thing for which there was no room
-        limit(f"nothing can be written, so the platform is open read-only: {error.what}")
+        limit(f"the disk or ledger cannot be written, so the platform is open read-only: {error.what}")
     with opened:
         yield platform
 

@@ -137,7 +137,7 @@ def unpin(platform: Platform, number: int, author: Author) -> Pin:
     """Remove a pin, so that maintenance may delete the release's files."""
     pins = pinned_releases(platform.ledger)
     if number not in pins:
-        todo = f"Name one that is: {', '.join(map(str, pins))}." if pins else "There is nothing to do: none is pinned."
+        todo = f"Name one that is: {', '.join(map(str, pins))}." if pins else "No release is pinned."
         raise PlatformError(f"Release {number} is not pinned.", todo)
     _decide(platform, "unpin", pins[number].publication, author)
     return pins[number]

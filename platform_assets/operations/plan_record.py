@@ -204,7 +204,7 @@ def find_record(lake: Lake, name: str) -> BackfillRecord | None:
         why, cause = why_unreadable(error), error
     raise RecordError(
         f"The record of the plan {name} cannot be read: {file}: {why}.",
-        "Put a copy of it back, or read it with the version of the platform that wrote it; backups of the lake have "
+        "Restore a copy of it, or read it with the version of the platform that wrote it; backups of the lake have "
         f"none. Else drop what was staged with `platform-assets undo stage:plan-{name}`, remove that file, and apply "
         "the plan again.",
     ) from cause

@@ -113,8 +113,8 @@ def _require_files(platform: Platform, contract: Contract, progress: OnProgress)
     arrivals = platform.ledger.arrivals(contract.name)
     if not arrivals:
         raise PlatformError(
-            f"Nothing was taken for {contract.name} yet, so there is nothing to take anew.",
-            "`platform-assets refresh` takes what lies in the landing area.",
+            f"Nothing was ingested for {contract.name} yet, so there is nothing to ingest again.",
+            "`platform-assets refresh` ingests what is in the landing area.",
         )
     _refuse_decided(platform, contract, arrivals)
     newest = {arrival.path: arrival for arrival in arrivals if arrival.kind == "delivery"}
@@ -132,9 +132,9 @@ def _require_files(platform: Platform, contract: Contract, progress: OnProgress)
         named = "; ".join(f"{path} {what}" for path, what in list(differing.items())[:_NAMED])
         more = f"; and {len(differing) - _NAMED:,} more files" if len(differing) > _NAMED else ""
         raise PlatformError(
-            f"{contract.name} cannot be reloaded, because files that were taken are not there as they were: "
+            f"{contract.name} cannot be reloaded, because ingested files are missing or changed: "
             f"{named}{more}. Nothing was changed.",
-            "Put them back into the landing area, with the content and under the names that they had, and try again.",
+            "Put them back into the landing area, with their content and names, and try again.",
         )
     return len(there)
 

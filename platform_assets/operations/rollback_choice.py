@@ -51,7 +51,7 @@ def refuse_unknown_tables(platform: Platform, tables: Collection[str]) -> None:
     silver = {table for table in tables if table.startswith("silver.")}
     if unknown := sorted(silver - {*platform.catalogue.names}):
         raise PlatformError(
-            f"There is no contract of {unknown[0]} in the domains {', '.join(platform.settings.domains)}, so it is not "
+            f"No contract declares {unknown[0]} in the domains {', '.join(platform.settings.domains)}, so it is not "
             "known which of its days belong together; nothing was rolled back.",
             "Name the package of its domain in PLATFORM_DOMAINS; where the table is declared nowhere any more, declare "
             "it again, or leave its days out with --days.",
@@ -74,7 +74,7 @@ def refuse_irreversible(platform: Platform, names: Collection[str]) -> None:
         raise PlatformError(
             f"Publication {head.publication} is a reload by {head.who} ({head.why}): raw was begun anew with it, so "
             "nothing of before comes back; nothing was rolled back.",
-            "Take the change of the contract back and run `platform-assets admin reload` once more, or roll back "
+            "Undo the change of the contract and run `platform-assets admin reload` again, or roll back "
             "to release "
             f"{head.release} or a later one. `read --release {head.release - 1}` shows what was before.",
         )
@@ -92,7 +92,7 @@ def refuse_half_a_move(snapshot: LakeSnapshot, records: Mapping[TableDay, tuple[
                 raise PlatformError(
                     f"Records of {contract.name} moved between {alone} and {left}; with {alone} alone rolled back they "
                     "would be counted twice or not at all.",
-                    f"Roll back both: name {left} too, or the publication that made something of it.",
+                    f"Roll back both: name {left} too, or the publication that changed it.",
                 )
 
 
@@ -141,7 +141,7 @@ def built_upon(platform: Platform, in_the_way: Mapping[TableDay, str]) -> Platfo
         return PlatformError(
             f"{table} {day} was rolled back since, by {head.who} in release {head.release}: {head.why}{more}; nothing "
             "was rolled back.",
-            f"If it is not yet as it should be, undo the later work, too: {cascade}",
+            f"If it is still wrong, undo the later work, too: {cascade}",
         )
     who = f" ({head.kind} by {head.who}: {head.why})" if head else ""
     return PlatformError(

@@ -181,7 +181,7 @@ class _Work:
             made = made_by(self.platform.lake, record.publication, self.contract.name, record.day)
             scope = made.days[record.day].scope
             shown = shown_keys(scope.keys) if scope else "some keys"
-            return f"only {shown} of it was computed then, the rest before: it has to be computed whole"
+            return f"only {shown} of it was computed then, the rest before: it must be computed whole"
         now = self.platform.version(self.contract.name)
         other_code, other_contract = Version(record.code_version, record.configuration).differs(now)
         if other_code:
@@ -198,7 +198,7 @@ class _Work:
             if version is None:
                 return f"it is not on record which version of {read.table} it was made from"
             if version >= 0 and (problem := self.intact.problem(read.table, version, spans)):
-                return f"what it was made from is not there any more: {problem}"
+                return f"its inputs no longer exist: {problem}"
             if version >= 0 and (others := self._other_columns(read.table, version)):
                 return f"{read.table}, which it was made from, has other columns now: {others}"
         return None

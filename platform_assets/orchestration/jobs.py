@@ -52,7 +52,7 @@ class RefreshConfig(dg.Config):
 
 
 @dg.op(
-    description="Take what was delivered and recompute exactly the days it reaches, contiguous or not.",
+    description="Ingest what was delivered and recompute exactly the days that it reaches, contiguous or not.",
     pool=REFRESH_POOL,
 )
 def refresh_tables(

@@ -166,7 +166,7 @@ def show_published(
                 context.log_event(cast("Any", shown))  # taken, as in assets, though it is not declared so
 
 
-@dg.op(name="explain", description="Work out what a plan comes to; nothing is computed or changed.")
+@dg.op(name="explain", description="Explain a plan; nothing is computed or changed.")
 def _explain(context: dg.OpExecutionContext, config: PlanConfig, platform: PlatformResource) -> None:
     with platform.open() as opened, launched_plan(opened, config) as file:
         backfill = explain(opened, file)
@@ -339,7 +339,7 @@ def plan_explain_job() -> None:
     config=_of_apply,
     executor_def=dg.in_process_executor,
     description="Stages a plan step by step behind its gates, publishes it in one release, and proves a sample. "
-    "Launched again, it goes on where it was.",
+    "Launched again, it continues.",
 )
 def plan_apply_job() -> None:
     """Apply in one Spark session; if a step fails, the next run continues."""

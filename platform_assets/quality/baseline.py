@@ -374,7 +374,7 @@ def loss_finding(
     fell = f"rows fell from {before:,} to {rows:,} with too little history to judge"
     expected = "at least half of the rows that readers had"
     if gone:
-        expected = f"at least half of {kept:,} rows; {gone:,} are gone from what it is made from"
+        expected = f"at least half of {kept:,} rows; {gone:,} are gone from its inputs"
     return Finding(
         check="volume",
         day=day,
@@ -396,7 +396,7 @@ def scant_finding(
     """
     if isinstance(beside, Undecided) or beside.side(rows) >= 0 or not is_loss(rows, beside.middle):
         return None
-    fewer = f"{counted(rows, 'row')}, fewer than half of the usual number among the days that came with it"
+    fewer = f"{counted(rows, 'row')}, fewer than half as many as usual for the days that came with it"
     return Finding(
         check="volume",
         day=day,

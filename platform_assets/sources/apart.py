@@ -111,7 +111,7 @@ def _answered(question: bytes) -> bytes:
             raise
         code = _ended()
         if code == -signal.SIGKILL:
-            raise OSError(errno.ENOMEM, "who looked into it was killed, perhaps for want of memory")
+            raise OSError(errno.ENOMEM, "the process that inspected it was killed, perhaps for lack of memory")
         if is_last:
             how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
             raise UnendurableError(f"ends the process that looks into it ({how})")

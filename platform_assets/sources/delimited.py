@@ -180,13 +180,13 @@ class Delimited:
             is_last = unquoted is not None and unquoted.end() == len(text) - 1
             if is_last and not final:
                 return ""
-            return "ends with an escape before nothing" if is_last else "has a quote in it and does not begin with one"
+            return "ends with an escape character" if is_last else "has a quote inside an unquoted field"
         quoted = self._quoted.match(text, at)
         if quoted is None and not final and len(text) - at <= self._longest:
             return ""
         if quoted is None or _ENDS.search(quoted[0]):
-            return "opens a quote that nothing closes"
-        return "has something behind the quote that closes it"
+            return "opens a quote that is never closed"
+        return "has text after its closing quote"
 
     def _cut(self, line: str) -> tuple[list[str], str]:
         most = self._places[-1].stop

@@ -145,7 +145,7 @@ class Broker:
             why = dict.fromkeys([*said, failed.str()])
             raise self.error(
                 f"was not read: {self._masked('; '.join(why))}",
-                f"Nothing of this was taken; run the same again, or correct {self.url_env}.",
+                f"Nothing of this reading was kept; run the same again, or correct {self.url_env}.",
             ) from None
 
     def client(self, **settings: Any) -> Consumer:
@@ -256,7 +256,7 @@ class Fetch:
                     elif time.monotonic() - heard > _STALLS_S:
                         raise self.broker.error(
                             f"has not answered for {_STALLS_S} s{': ' + said[-1] if said else ''}",
-                            "Nothing of this was taken; look at its brokers, and run the same again.",
+                            "Nothing of this reading was kept; check its brokers, and run the same again.",
                         )
             finally:
                 consumer.close()

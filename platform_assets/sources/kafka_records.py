@@ -110,7 +110,7 @@ class Registry:
             why = type(error).__name__ if response is None else f"it answers {response.status_code}"
             raise SourceError(
                 f"The registry of schemas ({self.url_env}) was not read: {why}.",
-                f"Nothing of this was taken; run the same again, or set {self.url_env}='https://user:password@host'.",
+                f"Nothing of this reading was kept; run the same again, or set {self.url_env}='https://user:password@host'.",
             ) from None
         return found
 

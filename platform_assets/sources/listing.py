@@ -192,7 +192,7 @@ def _growing(landed: LandedFile, settle_s: float) -> Problem | None:
         return None
     return Problem(
         landed.path,
-        f"is still growing, changed {max(age_s, 0.0):.1f} s ago; it is taken once it rests {settle_s} s",
+        f"is still growing, changed {max(age_s, 0.0):.1f} s ago; it is ingested once unchanged for {settle_s} s",
         is_growing=True,
         rests_in_s=settle_s - age_s,
     )

@@ -38,7 +38,7 @@ _MOST_HELD = 768 << 20
 """Bytes that reading a few rows may take: a page is unpacked whole, by Spark too, which has less memory for it."""
 
 _FOR_SPARK = b"org.apache.spark.sql.parquet.row.metadata"
-_UNREADABLE = "says something of its types to Spark that is no schema of Spark's; write it without"
+_UNREADABLE = "has Spark metadata that is not a Spark schema; write it without"
 
 _NS = "nanoseconds"
 _Is = Callable[[pa.DataType], bool]

@@ -71,7 +71,7 @@ def load(rows: duckdb.DuckDBPyConnection, table: str, csv: Path, types: Types, c
     if found != copied:
         raise SourceError(
             f"{copied:,} rows of {types.contract.name} were copied, and {found:,} are there.",
-            "Nothing of this reading was taken; run the same again.",
+            "Nothing of this reading was kept; run the same again.",
         )
     csv.unlink()
 

@@ -105,7 +105,7 @@ class Access:
                     connection.execute("SELECT set_config(%s, %s, false)", [name, value])
                 yield connection
         except psycopg.Error as error:
-            todo = _REMEDIES.get(error.sqlstate or "", "Nothing of this was taken; run the same again, or correct")
+            todo = _REMEDIES.get(error.sqlstate or "", "Nothing of this was kept; run the same again, or correct")
             raise self._error(
                 f"was not read: {driver_message(error, address)}",
                 f"{todo} {self.table}, {self.url_env}, statement_minutes={self.minutes}.",

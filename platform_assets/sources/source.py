@@ -170,7 +170,7 @@ class Source(LandingFiles):
             SourceError: the source cannot be read, or not like this.
         """
         raise SourceError(
-            f"The source of {contract.name} reads nothing twice.", "A source that can has `again`, as a KafkaTopic."
+            f"The source of {contract.name} cannot read again.", "A source that can has `again`, as a KafkaTopic."
         )
 
     def drift(self, contract: Contract, so_far: SoFar, folder: Path, days: Iterable[date] | None, most: int) -> Drift:

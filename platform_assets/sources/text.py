@@ -154,7 +154,7 @@ def _unquoted(content: bytes, at: int) -> tuple[int, int, str]:
     ends = _after(_REST_OF_FIELD, content, at)
     field = content[at:ends].rstrip(b",\r\n")
     if _QUOTE in field:
-        return at, ends, "has a quote in it and does not begin with one"
+        return at, ends, "has a quote inside an unquoted field"
     is_in_apostrophes = len(field) > 1 and field[0] == field[-1] == _APOSTROPHE
     return at, ends, "is quoted with apostrophes" if is_in_apostrophes else ""
 
@@ -165,9 +165,9 @@ def _quoted(content: bytes, at: int, quoted: re.Match[bytes] | None) -> tuple[in
     if quoted is not None and ended is not None and quoted.end() - at <= LONGEST_FIELD:
         return quoted.end(), ended.end(), ""
     if quoted is None or _BREAK.search(content, at, quoted.end()) is not None:
-        return at, _after(_REST_OF_LINE, content, at), "opens a quote that nothing closes"
+        return at, _after(_REST_OF_LINE, content, at), "opens a quote that is never closed"
     ends = _after(_REST_OF_FIELD, content, quoted.end())
-    return quoted.end(), ends, "has something behind the quote that closes it"
+    return quoted.end(), ends, "has text after its closing quote"
 
 
 def _after(pattern: re.Pattern[bytes], content: bytes, at: int) -> int:

@@ -175,7 +175,7 @@ def test_what_makes_no_sense_is_refused_by_name_with_a_remedy(run: Run, products
         (("--open", "silver.nothing", *SIGNED), "There is no table 'silver.nothing'"),
         (("--open", "domain:nothing", *SIGNED), "There is no domain 'nothing'"),
         (("--close", SILVER, *SIGNED), f"The circuit of {SILVER} is not open by itself"),
-        ((SILVER, *SIGNED), "Say what to do with the circuit"),
+        ((SILVER, *SIGNED), "Choose one thing to do with the circuit"),
         ((SILVER, "--until", "soon", *SIGNED), "'soon' is not a time"),
         ((SILVER, "--until", "9999-12-31T23:59-12:00", *SIGNED), "is not a time"),
         ((SILVER, "--until", "2017-01-01T00:00", *SIGNED), "would be over already"),

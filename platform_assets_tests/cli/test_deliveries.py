@@ -95,7 +95,7 @@ def test_a_pattern_is_of_files_of_one_folder_that_count(run: Run, files: Setting
     assert withdrawals(files).keys() == {f"{FOLDER}/{name}" for name in ("a.csv", "b.csv", ODD)}
     again = run("undo", f"arrival:{FOLDER}/*.csv", "--reason", "bad")
     assert again.code == 3
-    assert "No file that was taken and still counts is like" in again.err
+    assert "No ingested file matches" in again.err
 
 
 def test_a_name_that_is_on_record_is_no_pattern(run: Run, files: Settings) -> None:

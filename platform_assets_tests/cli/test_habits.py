@@ -21,7 +21,7 @@ from platform_assets_tests.support.history import GOODS
 
 MOMENTARY = {
     "ack", "admin breaker", "admin doctor", "admin pin", "backfill approve", "backfill explain", "backfill new",
-    "backfill pause", "backfill report", "backfill resume", "diff", "late refuse", "quarantine discard", "read",
+    "backfill pause", "backfill report", "backfill resume", "late refuse", "quarantine discard", "read",
     "status", "why",
 }  # fmt: skip
 """They read the ledger, logs and footers, print rows as they read them, or hand over to others that tell."""

@@ -63,7 +63,7 @@ def test_keys_that_cannot_be_are_told_with_line_and_field(run: Run, tmp_path: Pa
         ("daily_sales", "household_28d", "line 8, only.store_id: gold.household_28d does not promise"),
         ("store_id: [330", "department: [MEAT", "line 8, only.department: gold.daily_sales does not promise"),
         ("330", "some", "line 8, only.store_id: 'some' is no long"),
-        ("330", "330", "line 7, only: gold.daily_sales 2017-01-01 reads a day that is not there"),
+        ("330", "330", "line 7, only: gold.daily_sales 2017-01-01 reads a day that is missing"),
     ):
         file.write_text(PLAN.replace(old, new))
         for command in (["explain"], ["apply"], ["approve", "--hash", "0", "--reason", "looked", "--by", "bob"]):
@@ -151,7 +151,7 @@ def test_what_cannot_be_is_refused_with_what_to_do(run: Run) -> None:
         (("--stage", "keys", "--days", "2017-01-02", "--only", 'store_id="330'), "cannot be separated"),
         (("--stage", "keys", "--days", "2017-01-02", "--only", "department=MEAT"), "does not promise"),
         (("--stage", "keys", "--days", "2017-01-02", "--only", "store_id=some"), "is no long"),
-        (("--stage", "keys", "--days", "2017-01-02", "--only", "store_id=330"), "not there or not good"),
+        (("--stage", "keys", "--days", "2017-01-02", "--only", "store_id=330"), "missing or not good"),
     )
     assert_refused(run, "refresh", GOLD, cases=cases)
 

@@ -186,7 +186,7 @@ def test_status_says_what_a_plan_waits_for(products: Settings, run: Run, tmp_pat
     assert f"backfill resume {NAME}" in run("status", "backfills").out, "of all plans, too"
     write_record(lake, read_record(lake, NAME).model_copy(update={"versions": {SILVER: ("other", "code")}}))
     [anew] = run("status", "backfills", NAME, "--json").json
-    assert any("is explained anew" in sentence for sentence in anew["waits"])
+    assert any("is explained again" in sentence for sentence in anew["waits"])
     assert any("It waits for 1 approval of" in sentence for sentence in anew["waits"])
 
 

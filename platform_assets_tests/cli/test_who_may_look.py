@@ -211,7 +211,7 @@ if os.geteuid() == 0:  # not skipped but left out: only root can mount a disk
             done = run(*args)
             assert done.code in (0, 1), done.err
             assert done.out == out
-            assert "nothing can be written, so the platform is open read-only" in done.err
+            assert "the disk or ledger cannot be written, so the platform is open read-only" in done.err
 
     @pytest.mark.parametrize("harm", [forbid_writing, fill_disk], ids=["read_only", "full"])
     def test_what_the_ledger_had_no_room_for_any_more_is_shown(

@@ -93,7 +93,7 @@ ODD_ROWS = [
     ("5\t02Jan2017 01:00:00.0 PM\t12 34\t7\tx\t-", "n: not int: 12 34"),
     ("6\t30Feb2017 01:00:00.0 PM\t7\t7\tx\t-", "at: not timestamp by %d%b%Y %I:%M:%S.%f %p: 30Feb2017 01:00:00.0 PM"),
     ("7\t02Jan2017 01:00:00.0 PM\t7\tx\t-", "broken line: not 6 fields"),
-    ("8\t02Jan2017 01:00:00.0 PM\t7\t7\t'x'y\t-", "broken line: field 5 has something behind the quote that closes it"),
+    ("8\t02Jan2017 01:00:00.0 PM\t7\t7\t'x'y\t-", "broken line: field 5 has text after its closing quote"),
     ("9\t02Jan2017 01:00:00.0000001 PM\t7\t7\tx\t-", "at: not timestamp by"),
     (
         '10\t02Jan2017 01:00:00.0 PM\t7\t7\t"a, b"\t2017-01-02T0905',

@@ -169,7 +169,7 @@ def test_days_whose_rest_cannot_be_carried_over_are_refused_before_anything_star
         silver = Request(frozenset([SILVER]), frozenset(DAYS), keys=request.keys)
         refused(platform, silver, f"{SILVER} does not promise")
         outside = request_of(platform, [330], [date(2017, 1, 9)])
-        refused(platform, outside, "is no day that is there")
+        refused(platform, outside, "was never computed")
         parts = platform.configurations[GOLD].parts
         platform.configurations[GOLD] = Configuration(parts | {"rules": {"another": "true"}})
         refused(platform, request, "under another contract")
@@ -243,7 +243,7 @@ _DAILY_SALES = gold.daily_sales
     ("transform", "says"),
     [
         pytest.param(_with_a_stranger, "came out with a row of store_id=999", id="rows_of_other_keys"),
-        pytest.param(_of_all_stores, "came out with other content", id="other_content"),
+        pytest.param(_of_all_stores, "has other content", id="other_content"),
     ],
 )
 def test_a_promise_that_is_seen_to_be_broken_stages_nothing(

@@ -134,7 +134,7 @@ def test_a_store_without_conditional_writes_is_refused(
     monkeypatch.setenv("AZURE_ALLOW_HTTP", "true")
     monkeypatch.setenv("AZURE_STORAGE_SAS_TOKEN", azurite.token("rcwdl"))
     error = refused(lake)
-    assert "has no conditional writes: of two that write a new file, both did" in error.what
+    assert "has no conditional writes: of two that wrote the same new file, both succeeded" in error.what
     assert "Azure" in error.todo
     assert lake.root.files() == {}, "nothing is left of the trial"
 

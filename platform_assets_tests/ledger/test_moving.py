@@ -163,7 +163,7 @@ def test_a_database_that_cannot_keep_every_name_is_refused_before_anything_is_wr
         server.execute(made.encode())
     url = postgres_server.url.replace("/postgres?", f"/{name}?")
     for refused in (lambda: move_ledger(file, url), lambda: Ledger.open(url), lambda: Ledger.open(url, read_only=True)):
-        with pytest.raises(LedgerError, match=f"whose encoding is {encoding}") as caught:
+        with pytest.raises(LedgerError, match=f"with the encoding {encoding}") as caught:
             refused()
         assert "UTF8" in caught.value.todo
     with Ledger.open(f"sqlite:///{file}") as ledger:

@@ -252,7 +252,7 @@ def test_early_deletion_is_refused_by_name(lake: Lake) -> None:
     assert "Release 3, the current one, needs 1 of the" in refused(0)
     assert "Release 1, which is pinned, needs" in refused(1)
     assert "Release 2, which is inside the rollback window until" in refused(2)
-    with pytest.raises(StillNeededError, match="No table has files of a publication 'nothing'"):
+    with pytest.raises(StillNeededError, match="No table has files of publication 'nothing'"):
         deletions_asked_for(lake, found, "nothing", WINDOW, SAFE)
     unpinned = look(lake, 2)
     [one] = deletions_asked_for(lake, unpinned, publications[1], WINDOW, SAFE)

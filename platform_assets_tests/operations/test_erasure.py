@@ -429,7 +429,7 @@ def test_what_cannot_be_erased_is_told_without_the_value(run: Run, installed: Vi
         (("raw.visit", *KEY, *WHY, "--yes"), 2, "Did you mean raw.visits?"),
         (("raw.visits", "--key", "persn=1", *WHY, "--yes"), 3, "Did you mean person?"),
         (("raw.visits", *KEY, "--also", "guest", *WHY, "--yes"), 2, "'guest' is not TABLE.FIELD"),
-        (("raw.visits", "--key", "person=99", *WHY, "--yes"), 3, "No row has this key: looked into every file of raw"),
+        (("raw.visits", "--key", "person=99", *WHY, "--yes"), 3, "No row has this key: searched every file of raw"),
         (("raw.visits", *KEY, "--lift", *WHY), 3, "Nothing with this key was erased from raw.visits"),
     )
     for args, code, says in cases:

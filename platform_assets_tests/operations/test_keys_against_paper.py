@@ -105,7 +105,7 @@ def test_of_what_the_rest_was_made_from_nothing_is_left_so_nobody_can_tell_what_
             on_disk(platform.lake.table_path("silver.lines") / file.path).unlink()
         with pytest.raises(StoppedError, match="1 day did not pass") as stopped:
             applied(found, platform, plan(["A"], tables=[STORE_DAYS]))
-        assert "is not known: what the rest of the day was made from is not there any more" in stopped.value.lines[-1]
+        assert "is not known: the inputs of the rest of the day no longer exist" in stopped.value.lines[-1]
         cancel(platform, "some", author())
     found.refresh()
     found.check()

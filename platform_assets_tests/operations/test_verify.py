@@ -175,7 +175,7 @@ def test_files_that_are_gone_or_have_another_length_are_named_without_spark(worl
     assert longer.name in found[SILVER][6].reason
     assert "bytes" in found[SILVER][6].reason
     assert found[GOLD][6].verdict == "not verifiable"
-    assert "what it was made from is not there any more" in found[GOLD][6].reason
+    assert "its inputs no longer exist" in found[GOLD][6].reason
     assert gone.name in found[GOLD][6].reason
     assert "is gone" in verified(world, SILVER, days=frozenset([day(1)]), session=no_session)[SILVER][1].reason
 

@@ -251,7 +251,7 @@ def test_a_day_that_healed_is_announced_once_on_every_channel_that_heard_of_it(
     link = f"{UI}/assets/silver.readings?view=partitions"
     assert hook.taken == [
         {
-            "text": "silver.readings: 2 days healed, held no more; readers see what was published since.\n"
+            "text": "silver.readings: 2 days healed, held no more; readers see the newest content.\n"
             f"2017-01-01..2017-01-02\n{link}",
             "what": "healed",
             "table": "silver.readings",

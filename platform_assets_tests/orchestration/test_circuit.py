@@ -98,7 +98,7 @@ def test_neither_sensor_schedule_backfill_run_nor_plan_publishes_and_each_says_s
             file = plan(tables=tables, days={"list": [DAYS[1]]}, policy="recompute")
             assert says in next(each.what for each in explain(platform, file).obstacles if each.blocks)
         stage(platform, "trial", {GOLD: {DAY: ("asked for",)}})
-        with pytest.raises(CircuitOpenError, match=f"{GOLD} is made from it and waits"):
+        with pytest.raises(CircuitOpenError, match=f"{GOLD} is computed from it and waits"):
             publish_stage(platform, no_session, Author("ada", "a test"), "trial")
         assert platform.current_release().number == stopped
 
@@ -141,7 +141,7 @@ def test_the_check_of_the_asset_says_where_its_circuit_stands_and_people_are_tol
     look()
     assert newest_of_check(daemon, SILVER, "circuit")["status"] == "SUCCEEDED"
     said = daemon.tick("announcements").skip_reason
-    assert said == f"announced: {SILVER}: its circuit is closed; what waited is published again."
+    assert said == f"announced: {SILVER}: its circuit is closed; waiting days are published again."
     assert [run.job_name for run in daemon.queued()] == ["refresh"], "the sensor asked for what publishes what waited"
 
 

@@ -59,7 +59,7 @@ def test_an_incident_is_announced_once_until_it_ends_and_its_end_once() -> None:
     assert titles == [f"{SALES}: 2 days held."]
     assert told(Present([hold(SALES, 2), hold(SALES, 3)]), known) == ([], known), "other days of it are no news"
     titles, over = told(Present([]), known)
-    assert titles == [f"{SALES}: no day is held any more; readers see what was published since."]
+    assert titles == [f"{SALES}: no day is held any more; readers see the newest content."]
     assert told(Present([]), over) == ([], Announced())
     assert told(Present([hold(SALES, 9)]), over)[0] == [f"{SALES}: 2017-07-09 held."], "another one"
 
@@ -73,7 +73,7 @@ def test_circuits_and_jobs_are_incidents_of_their_own() -> None:
         "Run r1 of refresh failed.",
     ]
     again = Present([hold(SALES)], [failed("r1"), failed("r2")], failing=frozenset({"r2"}))
-    assert told(again, known)[0] == [f"{SALES}: its circuit is closed; what waited is published again."]
+    assert told(again, known)[0] == [f"{SALES}: its circuit is closed; waiting days are published again."]
     assert "refresh succeeded again." in told(Present([], recovered=frozenset({"refresh"})), known)[0]
     assert "refresh succeeded again." not in told(Present([]), known)[0], "it was silent for a week, no more"
 
@@ -177,7 +177,7 @@ def test_a_route_hears_by_the_outbox_and_never_of_what_is_over_by_morning(
         assert deliver(platform).no_address == {"announcements: none": "no route has this name"}
     assert [each["title"] for each in came] == [
         f"{SILVER}: 2017-07-01 held.",
-        f"{SILVER}: no day is held any more; readers see what was published since.",
+        f"{SILVER}: no day is held any more; readers see the newest content.",
     ]
 
 

@@ -134,7 +134,7 @@ CASES: tuple[Case, ...] = (
     Case("an abbreviated time zone", some(4, ordered_at=lambda row: row["ordered_at"].replace("Z", " CST")),
          "rows refused, silver held by volume", "none", "ordered_at: neither Z, UTC, GMT nor an offset after the time"),
     Case("quotes that nothing closes", written(lambda found: found.replace("for Zoë", '"for Zoë')), "rows refused",
-         "some", "field 7 opens a quote that nothing closes"),
+         "some", "field 7 opens a quote that is never closed"),
     Case("a line of totals at the end", written(lambda found: found + "TOTAL,,,40,110.00,EUR,,,,\n"), "rows refused",
          "all", "order_id: not long: TOTAL"),
     Case("a field twice in a JSON object",

@@ -443,7 +443,7 @@ def test_what_people_took_out_is_not_missed_but_the_rest_is() -> None:
     assert loss(0, 1000, gone=1200) is None, "rows that had counted for nothing were withdrawn as well"
     assert loss(400, 1000, gone=300) is None
     finding = known_loss(100, 1000, gone=300)
-    assert finding.expected == "at least half of 700 rows; 300 are gone from what it is made from"
+    assert finding.expected == "at least half of 700 rows; 300 are gone from its inputs"
 
 
 def test_a_loss_stays_told_when_the_day_is_computed_again_and_ends_when_rows_come_back() -> None:
@@ -499,9 +499,6 @@ def test_half_a_day_among_whole_ones_that_come_at_once_is_warned_of():
     finding = scant_finding(SILVER_TRANSACTIONS, DAY, 165, usual, YOUNG)
     assert finding is not None
     assert (finding.check, finding.severity, finding.numbers) == ("volume", "warn", {"rows": 165})
-    assert (
-        "165 rows, fewer than half of the usual number among the days that came with it; 900 to 1,100"
-        in finding.message
-    )
+    assert "165 rows, fewer than half as many as usual for the days that came with it; 900 to 1,100" in finding.message
     for rows, beside in ((600, usual), (5000, usual), (165, YOUNG)):
         assert scant_finding(SILVER_TRANSACTIONS, DAY, rows, beside, YOUNG) is None

@@ -81,10 +81,10 @@ def test_lines_are_counted_and_each_broken_record_says_why_and_keeps_its_text(si
     assert numbers == [3, 4, 5, 8, 9, 10, 11, 12, 13]
     broken = {line.split(BROKEN)[1]: restored(line.split(BROKEN)[2]) for _, line in found if line.startswith(BROKEN)}
     assert broken == {
-        "field 2 has a quote in it and does not begin with one": '4;a"b',
-        "field 2 has something behind the quote that closes it": '5;"c"d',
+        "field 2 has a quote inside an unquoted field": '4;a"b',
+        "field 2 has text after its closing quote": '5;"c"d',
         "not 2 fields": "6;7;8",
-        "field 2 opens a quote that nothing closes": '9;"open',
+        "field 2 opens a quote that is never closed": '9;"open',
     }
     assert fields(found[2][1]) == ["2", f"p{end}q"]
     assert fields(found[3][1]) == ["3", "plain 'x"]
@@ -113,7 +113,7 @@ def test_an_escape_takes_signs_as_text_and_leaves_others(size):
     found = read(Csv(delimiter=",", escape="\\"), text, size)
     rows = [["x,y", "\\N"], ['q"\\', "C:\\dir"], ["z\nw", "1"], ["v\r\n", '\\"']]
     assert [fields(line) for _, line in found[1:-1]] == rows
-    assert found[-1][1].startswith(f"{BROKEN}field 2 ends with an escape before nothing{BROKEN}")
+    assert found[-1][1].startswith(f"{BROKEN}field 2 ends with an escape character{BROKEN}")
 
 
 def test_a_quoted_blank_is_no_blank_line():

@@ -73,7 +73,7 @@ EXPECTED = "expected are id, at, paid, note"
 LACKS_ALL = f"lacks the column id, at, paid, note; {EXPECTED}; its first line was taken for the header"
 
 
-BEHIND = "has a header whose field 5 has something behind the quote that closes it; quote as RFC 4180 says"
+BEHIND = "has a header whose field 5 has text after its closing quote; quote as RFC 4180 says"
 
 
 RESERVED = "has the column _line, a name the platform keeps for itself; rename it"

@@ -86,9 +86,9 @@ def test_a_zero_within_quotes_is_marked_and_blank_lines_stay_blank():
     assert joined(b'"a\0,",c,d\0\n\0\n', 3) == b'"a' + f"{MARK}z".encode() + b',",c,d\0\n\0\n'
 
 
-HAS_A_QUOTE = "has a quote in it and does not begin with one"
-BEHIND = "has something behind the quote that closes it"
-OPEN = "opens a quote that nothing closes"
+HAS_A_QUOTE = "has a quote inside an unquoted field"
+BEHIND = "has text after its closing quote"
+OPEN = "opens a quote that is never closed"
 APOSTROPHES = "is quoted with apostrophes"
 
 

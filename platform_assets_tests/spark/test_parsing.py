@@ -123,14 +123,14 @@ NOT_TAKEN = [
     ('"price": {"amount" : 2.50}', 'price: not decimal(12,2): {"amount" : 2.50}'),
 ]
 """Fields of JSON lines, and why the row is refused, in the words that were delivered."""
-HAS_A_QUOTE = "has a quote in it and does not begin with one"
+HAS_A_QUOTE = "has a quote inside an unquoted field"
 BROKEN_CSV = [
-    (r'2001-02-03,"he said \"hi\"",1', "10 has something behind the quote that closes it"),
+    (r'2001-02-03,"he said \"hi\"",1', "10 has text after its closing quote"),
     ('2001-02-03,x"y, z",1', f"10 {HAS_A_QUOTE}"),
     ('2001-02-03,"x",1"', f"11 {HAS_A_QUOTE}"),
     ("2001-02-03,'x',1", "10 is quoted with apostrophes"),
-    ('2001-02-03,x,"1', "11 opens a quote that nothing closes"),
-    ('"2001-02-03"x,"two\nlines",1', "9 has something behind the quote that closes it"),
+    ('2001-02-03,x,"1', "11 opens a quote that is never closed"),
+    ('"2001-02-03"x,"two\nlines",1', "9 has text after its closing quote"),
 ]
 """Ends of CSV rows that can be read in two ways, and which field is broken, and how."""
 
@@ -594,7 +594,7 @@ def test_a_column_that_may_be_absent_is_null_where_a_file_lacks_it_in_every_form
 
 def test_a_csv_line_with_other_fields_than_the_header_is_refused_as_it_came(taken):
     whole = [row for row in taken.letters if row["_arrival"].endswith("broken.csv")]
-    open_quote = "broken line: field 1 opens a quote that nothing closes; quote as RFC 4180 says"
+    open_quote = "broken line: field 1 opens a quote that is never closed; quote as RFC 4180 says"
     assert {row["_reason"] for row in whole} == {"broken line: not 11 fields", open_quote}
     assert sorted(row["_payload"].strip('"')[:4] for row in whole) == ["4100", "4101", "4102"]
     assert 4103 in taken.raw

@@ -162,7 +162,7 @@ def test_a_compressed_file_is_what_is_in_it(raw):
 
 def test_a_broken_record_is_refused_as_it_came_and_no_other_with_it(world, raw):
     letters = {row["_payload"][:2]: row for row in world.rows("refused.notes")}
-    open_quote = "broken line: field 2 opens a quote that nothing closes; quote as RFC 4180 says"
+    open_quote = "broken line: field 2 opens a quote that is never closed; quote as RFC 4180 says"
     assert {row["_reason"] for row in letters.values()} == {"broken line: not 4 fields", open_quote}
     assert letters["10"]["_payload"] == '10,2017-01-02T10:00:00Z,"two\nlines"'
     assert letters["11"]["_payload"] == '11,2017-01-02T10:00:00Z,"two\r\nlines",x,y'

@@ -257,10 +257,10 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
         "has more than 1,048,576 bytes in row 401",
     ),
     "class.parquet": (_of_a_class, "has a type of Spark's that is a program's class"),
-    "for_spark.parquet": (lambda: parquet_for_spark("{"), "says something of its types to Spark"),
+    "for_spark.parquet": (lambda: parquet_for_spark("{"), "has Spark metadata that is not a Spark schema"),
     "for_spark_twice.parquet": (
         lambda: parquet_for_spark(spark_schema([("sensor", "string")])[:-1] + ', "type": "struct"}'),
-        "says something of its types to Spark",
+        "has Spark metadata that is not a Spark schema",
     ),
     "months.parquet": (
         lambda: parquet_for_spark(spark_schema([("more", "interval year")]), more=pa.array([20], pa.int32())),

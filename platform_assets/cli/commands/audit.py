@@ -70,7 +70,7 @@ def audit(
     read_all: Annotated[bool, typer.Option("--read-all", help="Read every file page by page.")] = False,
     digests: Annotated[bool, typer.Option("--digests", help="Also compute every day's digest, with Spark.")] = False,
     expect: Annotated[
-        str | None, typer.Option("--expect", metavar="HEAD", help="A head of before that both chains must go through.")
+        str | None, typer.Option("--expect", metavar="HEAD", help="An earlier head that both chains must contain.")
     ] = None,
     head: Annotated[
         bool, typer.Option("--head", help="Only print the head of both chains: keep it elsewhere, for --expect.")

@@ -90,7 +90,7 @@ def new(
     new_plan(plan, place)
     data = {"file": place, "obstacles": [{"what": one.what, "do": one.todo} for one in obstacles]}
     looks = [Note("yellow", "look", f"{one.what} {one.todo}") for one in obstacles]
-    wrote = Note("", "Wrote", f"{place}. Look what it comes to: platform-assets backfill explain {place}")
+    wrote = Note("", "Wrote", f"{place}. See what it would do: platform-assets backfill explain {place}")
     return Report([*looks, wrote], data)
 
 
@@ -210,7 +210,7 @@ def backfills(names: Sequence[str] = (), *, watch: bool = False, as_json: bool =
                 keeps = waits_to_begin(unbegun)
                 unbegun_json = {"name": plan.name, "state": "not begun", "hash": unbegun.hash, "waits": keeps}
                 what = f"{counted(unbegun.plan.days, 'day')} of tables, hash {unbegun.hash}"
-                keeps = keeps or ("Nothing keeps it: `platform-assets backfill apply FILE`.",)
+                keeps = keeps or ("Nothing is in the way: `platform-assets backfill apply FILE`.",)
                 parts = (Note("", "  ", sentence) for sentence in keeps)
                 return Report([Note("bold", plan.name, f"not begun: {what}"), *parts], [unbegun_json])
             name = plan.name

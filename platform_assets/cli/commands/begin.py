@@ -50,7 +50,7 @@ _MOST_LETTERS = 30
 
 
 def init(
-    domain: Annotated[str, typer.Argument(help="Its name, also of its package.")],
+    domain: Annotated[str, typer.Argument(help="Name of the domain, and of its package.")],
     into: Annotated[Path, typer.Option("--into", help="Folder in which the project's folder is made.")] = Path(),
     sql: Annotated[bool, typer.Option("--sql", help="Queries instead of Python functions.")] = False,
     files: Annotated[
@@ -139,9 +139,7 @@ def _landing_steps(files: Sequence[Path], found: Proposal | None, domain: str, *
 
 
 def check(
-    tables: Annotated[
-        list[str] | None, typer.Argument(help="These and what they are made from; all by default.")
-    ] = None,
+    tables: Annotated[list[str] | None, typer.Argument(help="These tables and their inputs; all by default.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check contracts and transforms of all domains without reading rows; exit code 3 with a list of all mistakes."""

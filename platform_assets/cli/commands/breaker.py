@@ -48,16 +48,16 @@ def _shown_circuit(table: str) -> Report:
 def breaker(
     scope: Annotated[str, typer.Argument(metavar="SCOPE", help="A table, domain:NAME, or all.")],
     author: Author,
-    opens: Annotated[bool, typer.Option("--open", help="Publish nothing of it; what reads it waits.")] = False,
-    closes: Annotated[bool, typer.Option("--close", help="End that, or an override; the next run publishes.")] = False,
+    opens: Annotated[bool, typer.Option("--open", help="Publish nothing of it; its readers wait.")] = False,
+    closes: Annotated[bool, typer.Option("--close", help="End a stop or override; the next run publishes.")] = False,
     until: Annotated[
-        str | None, typer.Option("--until", metavar="TIME", help="Publish it all the same until then, UTC.")
+        str | None, typer.Option("--until", metavar="TIME", help="Publish it until then although it is stopped, UTC.")
     ] = None,
 ) -> Report:
     """Open or close the circuit of a table, a domain or all tables, or override open ones until a time."""
     if opens + closes + (until is not None) != 1:
         todo = "Add --open, --close, or --until TIME, in UTC, as --until 2017-04-09T18:00."
-        raise UsageError("Say what to do with the circuit, one thing.", todo)
+        raise UsageError("Choose one thing to do with the circuit.", todo)
     if until is not None:
         end = parse_time(until)
         return _decide(lambda platform: let_pass(platform, scope, end, author))

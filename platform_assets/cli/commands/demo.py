@@ -126,7 +126,7 @@ def demo(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Delete the earlier demo with all that was delivered to it, and start over.")
     ] = False,
-    land: Annotated[bool, typer.Option("--land", help="Only land files of the sample; the rest is for it.")] = False,
+    land: Annotated[bool, typer.Option("--land", help="Only land files of the sample, by the options below.")] = False,
     until: Annotated[str | None, typer.Option(help="Newest arrival date to land, YYYY-MM-DD; all by default.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Another seed lets other lines go wrong.")] = None,
     scale: Annotated[int | None, typer.Option(min=1, help="Times as many lines a day.")] = None,
@@ -318,14 +318,14 @@ def _summary_parts(
     yield ""
     yield f"Done in {seconds:.1f} s. Where to look next, each after `uv run platform-assets`:"
     of_a_day = (
-        (f"why {SALES} {day}", "what a day was made from, back to the files"),
+        (f"why {SALES} {day}", "what a day was computed from, back to the files"),
         (f"read {SALES} --day {day}", "rows as readers see them"),
     )
     for command, shows in (
         *([(f"diff {story.before} {story.after}", "what the correction changed")] if story else ()),
         *(of_a_day if day else ()),
         ("status", "what is loaded, missing, stale, held, set aside"),
-        ("status stale", "which days are no longer what they would be now, and why"),
+        ("status stale", "which days are stale, and why"),
         ("read quarantine.transactions", "rows that broke a rule, and why"),
         ("up", "the Dagster UI, on loopback"),
     ):

@@ -134,7 +134,7 @@ def _kind_of(text: str) -> str:
 
 _DRAWN, _DRAWN_BESIDE = 3, 5
 BACKFILL = "backfill:"
-Seed = Annotated[int | None, typer.Option(help="What to draw by; another one every day by default.")]
+Seed = Annotated[int | None, typer.Option(help="Seed of the sample; another one every day by default.")]
 _VERDICTS: tuple[Verdict, ...] = ("equal", "different", "not verifiable")
 
 

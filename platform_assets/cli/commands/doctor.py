@@ -179,7 +179,7 @@ def _tables(settings: Settings) -> str:
 def _exposures(settings: Settings) -> str:
     """Check that exposures and routes have addresses, as far as this process knows."""
     if (catalogue := _catalogue(settings)) is None:
-        return "Not looked at: tables cannot be loaded."
+        return "Not checked: tables cannot be loaded."
     known = addresses(catalogue, settings)
     targets = [each.name for each in catalogue.exposures] + [f"{ROUTE}{name}" for name in settings.notify]
     if wrong := [f"{each}: {problem}" for each in targets if (problem := known[each].problem)]:

@@ -31,7 +31,7 @@ def erase(
     author: Author | None,
     key: Annotated[
         str | None,
-        typer.Option("--key", metavar="FIELD=VALUE[,FIELD=VALUE]", help="Whose rows; `-` asks for the value."),
+        typer.Option("--key", metavar="FIELD=VALUE[,FIELD=VALUE]", help="Key of the rows; FIELD=- asks for the value."),
     ] = None,
     also: Annotated[
         list[str] | None,
@@ -115,7 +115,7 @@ def _parts(done: Erased, *, dry_run: bool) -> Iterator[Part]:
         yield Table(title, ("table", "days", "rows"), rows, right=("rows",), whole=("table",))
     yield f"Looked into {', '.join(done.tables)}."
     if done.namesakes:
-        yield f"Not looked into, though they have the same fields: {', '.join(done.namesakes)}; name them with --also."
+        yield f"Not searched, although they have the same fields: {', '.join(done.namesakes)}; name them with --also."
     if dry_run:
         lost = f", pinned ones ({', '.join(map(str, done.pins))}) among them" if done.pins else ""
         unread = f"Releases up to {done.before} could not be read any more{lost}."

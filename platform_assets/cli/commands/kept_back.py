@@ -116,7 +116,7 @@ def replay(
         *(Note("red", "refused", f"{path}: {because}") for path, because in why.items()),
         *(Note("", "computed before", f"{name}: {counted(days, 'day')}") for name, days in before.items()),
         *([_table(grouped(left))] if left else []),
-        *(["The next refresh mends what reads them."] if changed else []),
+        *(["The next refresh recomputes what reads them."] if changed else []),
     ]
     return Report(parts, data, bool(left))
 
@@ -172,7 +172,7 @@ def approve(author: Author, arrival: Arrival = None, days: Days = None) -> Repor
             lines.append(f"{rows} entered {approval.table} as {entered.path}.")
         changed = approval.published
         lines.append(f"{counted(len(changed), 'day')} of {approval.table} changed, {which(changed)}.")
-    return Report([*lines, "The next refresh mends what reads them."], data)
+    return Report([*lines, "The next refresh recomputes what reads them."], data)
 
 
 def refuse(author: Author, arrival: Arrival = None, days: Days = None) -> Report:
@@ -243,7 +243,7 @@ def accept(
     parts = [
         f"{counted(len(done.published), 'day')} of {accepted.table} published.",
         *(Note("red", "not published", line) for line in kept_lines((accepted.table, *each) for each in left)),
-        *(["The next refresh mends what reads them."] if done.published else []),
+        *(["The next refresh recomputes what reads them."] if done.published else []),
     ]
     return Report(parts, data | {"published": sorted(done.published), "not_published": dict(left)}, bool(left))
 

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 
 def ledger(
-    file: Annotated[Path | None, typer.Argument(help="With --move: the SQLite ledger; that of the state.")] = None,
+    file: Annotated[Path | None, typer.Argument(help="With --move: the SQLite file; by default the state's.")] = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Make the index again from the manifests.")] = False,
     move: Annotated[bool, typer.Option("--move", help="Move it to where PLATFORM_LEDGER_URL says now.")] = False,
 ) -> Report:
     """Rebuild the index of publications from the lake, or move the ledger to PostgreSQL; people's decisions stay."""
     if rebuild == move or (file and not move):
-        raise UsageError("Say what to do with the ledger, one thing.", "Add --rebuild, or --move and its file.")
+        raise UsageError("Choose one thing to do with the ledger.", "Add --rebuild, or --move and its file.")
     return _move(file) if move else _rebuild()
 
 

@@ -33,9 +33,9 @@ def messages(*, everything: bool = False) -> Report:
 
 def outbox(
     message: Annotated[str | None, typer.Argument(metavar="ID", help="As `status messages` shows it.")] = None,
-    again: Annotated[bool, typer.Option("--retry", help="Try it as often as at first.")] = False,
+    again: Annotated[bool, typer.Option("--retry", help="Give it all its tries again.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="With --retry: all that were given up.")] = False,
-    no_more: Annotated[bool, typer.Option("--drop", help="Send it no more; needs --reason.")] = False,
+    no_more: Annotated[bool, typer.Option("--drop", help="Never send it again; needs --reason.")] = False,
     reason: Reason = None,
     by: By = None,
 ) -> Report:

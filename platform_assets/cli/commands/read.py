@@ -44,7 +44,7 @@ from platform_assets.words import counted
 
 
 def read(
-    table: Annotated[str | None, typer.Argument(help="<layer>.<table>; needed, but for --views.")] = None,
+    table: Annotated[str | None, typer.Argument(help="<layer>.<table>; required, except with --views.")] = None,
     days: DaysOrDay = None,
     columns: OnlyColumns = None,
     release: Annotated[

@@ -74,12 +74,10 @@ if TYPE_CHECKING:
 
 
 def refresh(
-    tables: Annotated[
-        list[str] | None, typer.Argument(help="These and what they are made from; all by default.")
-    ] = None,
+    tables: Annotated[list[str] | None, typer.Argument(help="These tables and their inputs; all by default.")] = None,
     days: Days = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the plan and start nothing.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Recompute the days named, whatever their state.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Recompute the named days, whatever their state.")] = False,
     stage: Annotated[
         str | None, typer.Option("--stage", metavar="NAME", help="Compute into this stage, which readers do not see.")
     ] = None,
@@ -154,7 +152,7 @@ def _done(platform: Platform, ahead: Ahead, author: Author, result: RefreshResul
 
     def parts() -> Iterator[Part]:
         if anew and (anew.days or ahead.plan.days):
-            yield f"Planned anew once the files were taken: {counted(anew.days, 'day')} to recompute."
+            yield f"Planned again after the files were ingested: {counted(anew.days, 'day')} to recompute."
         yield from outcome.parts
         yield from map(ended_note, ended)
         yield from (Note("red", "stopped", sentence) for sentence in result.stopped if sentence not in ahead.stopped)

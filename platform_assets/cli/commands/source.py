@@ -48,7 +48,7 @@ _From = Annotated[
 ]
 _To = Annotated[str, typer.Option("--to", metavar="PLACE", help="End before it; by default where it was read up to.")]
 _AcceptLoss = Annotated[
-    bool, typer.Option("--accept-loss", help="Go on with what there is, though what came before was never read.")
+    bool, typer.Option("--accept-loss", help="Continue with what is there, and accept that the rest was never read.")
 ]
 
 

@@ -77,7 +77,7 @@ _SECTIONS = {
 def status(
     what: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[SECTION] NAME", help="A section, then names in it; or tables; all by default."),
+        typer.Argument(metavar="[SECTION] NAME", help="A section and names in it, or tables; all by default."),
     ] = None,
     days: DaysOrDay = None,
     rule: Annotated[str | None, typer.Option("--rule", help="quarantine: only this class of error.")] = None,

@@ -294,7 +294,7 @@ def _withdraw(arrivals: Sequence[str], author: Author, *, dry_run: bool = False)
         of_what = paths[0] if len(paths) == 1 else counted(len(arrivals), "arrival")
         changed = f"{counted(len(one.published), 'day')} changed."
         lines.append(f"{counted(one.rows, 'row')} of {of_what} taken out of {one.table}; {changed}")
-    return Report([*lines, "The next refresh mends what reads them."], data)
+    return Report([*lines, "The next refresh recomputes what reads them."], data)
 
 
 def _chosen_parts(parts: Mapping[str, Sequence[Arrival]], reached: Mapping[str, Reached]) -> Iterator[Part]:

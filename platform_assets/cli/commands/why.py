@@ -66,9 +66,9 @@ class _Besides:
 def why(
     table: TableName,
     day: OneDay,
-    diff: Annotated[bool, typer.Option("--diff", help="Show what differs now from what the day was made of.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Show what changed since the day was computed.")] = False,
     history: Annotated[
-        bool, typer.Option("--history", help="All that ever happened to the day instead, oldest first.")
+        bool, typer.Option("--history", help="Show the day's whole history instead, oldest first.")
     ] = False,
     as_json: AsJson = False,
 ) -> Report:

@@ -288,8 +288,8 @@ def _matching(platform: Platform, pattern: str, arrivals: Sequence[ArrivalRecord
     }
     if not found:
         raise WithdrawalError(
-            f"No file that was taken and still counts is like {pattern!r}.",
-            f"{near}`*` stands for no slash: write '<folder>/<arrival date>/*.csv', in quotes.",
+            f"No ingested file matches {pattern!r}.",
+            f"{near}`*` does not match `/`: write '<folder>/<arrival date>/*.csv', in quotes.",
         )
     return sorted(found)
 

@@ -322,15 +322,15 @@ def refuse_unsound(snapshot: LakeSnapshot, table: str, days: Collection[date], s
         is_other = over is not None and (over.scope is None or over.scope.keys != scope.texts)
         unsound = {
             f"lies in the stage already, and not just its {scope}": is_other,
-            "reads a day that is not there or not good": isinstance(state, Blocked),
+            "reads a day that is missing or not good": isinstance(state, Blocked),
             "is held": day in held or isinstance(state, Held),
-            "is no day that is there": not isinstance(state, Stale),
+            "is no day of the calendar": not isinstance(state, Stale),
             "was never computed": record is None,
-            "was made under another contract than today's": record is not None and record.configuration != now,
+            "was computed under another contract than today's": record is not None and record.configuration != now,
         }
         if why := next((why for why, is_so in unsound.items() if is_so), ""):
             raise ScopeError(
-                f"{table} {day} {why}, so its other rows cannot be carried over.", f"Leave the day out. {_WHOLE}"
+                f"{table} {day} {why}, so its other rows cannot be copied.", f"Leave the day out. {_WHOLE}"
             )
 
 

@@ -136,7 +136,7 @@ def refuse_days_left(snapshot: LakeSnapshot, table: str, why: Mapping[date, str]
         raise ContractError(
             f"{table} follows its contract ({_named(changes)}) only with all its {len(loaded):,} days, and "
             f"{_days(left)} did not come out good, so that none of them was published. {left[0]}: {reason}.",
-            "Remove the cause, or take the change of the contract back, and refresh again.",
+            "Remove the cause, or undo the change of the contract, and refresh again.",
         )
 
 
@@ -150,7 +150,7 @@ def _refuse(snapshot: LakeSnapshot, contract: Contract, marks: Mapping[date, Day
         raise ContractError(
             f"{table} on disk cannot take rows of its contract: {_named(changes)}. Raw rows are kept as they were "
             "delivered.",
-            "Take the change back; or have all deliveries taken anew by this contract, `platform-assets admin "
+            "Undo the change; or ingest all deliveries again by this contract, `platform-assets admin "
             f"reload {raw} "
             "--dry-run` says what that does; or declare the table under a new name and deliver its files there.",
         )
@@ -161,7 +161,7 @@ def _refuse(snapshot: LakeSnapshot, contract: Contract, marks: Mapping[date, Day
             f"Let the calendar include {outside[0]}, or declare the table under a new name and fill it with `refresh`."
         )
     else:
-        todo = f"Run `platform-assets refresh {table}`, which publishes all days together; or take the change back."
+        todo = f"Run `platform-assets refresh {table}`, which publishes all days together; or undo the change."
     raise ContractError(
         f"{table} follows its contract ({_named(changes)}) only with all its {len(marks):,} days in one publication, "
         f"and {_days(left)} would be left out.",

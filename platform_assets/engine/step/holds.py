@@ -145,7 +145,7 @@ def _overtaken(snapshot: LakeSnapshot, holds: Iterable[Hold]) -> tuple[Hold, ...
 
 def refused_before(hold: Hold) -> Finding:
     """Return why a day stays held without another try."""
-    retry = "since neither what it reads nor its code has changed: correct one of them, or recompute it by force"
+    retry = "since neither its inputs nor its code have changed: correct one of them, or recompute it by force"
     if hold.lasts:
         retry = f"also with new input or code: {hold.overruled_by} lifts it"
     return Finding(
@@ -180,5 +180,5 @@ def deletion_explained(snapshot: LakeSnapshot, table: str) -> Iterator[None]:
         raise DeletedMeanwhileError(
             f"Inputs of days of {table} were deleted while these were computed{by}: files that only releases before "
             f"{horizon.before} need, and release {snapshot.number} was read.",
-            "Nothing of it was published. Run the same again: it reads the current release.",
+            "Nothing was published. Run the same command again: it reads the current release.",
         ) from error

@@ -71,7 +71,7 @@ def with_scope(
         told = Scope(keys=scope.texts, rows=rows, made_from=now, code_version=code, reads=before.reads)
         if (before.fingerprint, before.made_by) == (now, platform.version(contract.name)):
             if before.digest != content.digest:
-                what = "came out with other content than when the same code made it whole of the same"
+                what = "has other content than when the same code computed it whole from the same inputs"
                 raise _not_separable(contract, scope, day, what)
             return content.model_copy(update={"figures": figures, "scope": told})
         return content.model_copy(
@@ -214,7 +214,7 @@ class _Then:
         windows = {day: ranges_read(self.read.window, day, calendar) for day in days}
         gone = {day for day, files in then.items() if any((path / file.path).size() is None for file in files)}
         if gone:
-            why = "what the rest of the day was made from is not there any more"
+            why = "the inputs of the rest of the day no longer exist"
             return {
                 day: MovedKeys(table, unknown=why)
                 for day, window in windows.items()

@@ -77,7 +77,7 @@ def begin(
     """Plan a step before anything is computed; `at_once` if it publishes all days together."""
     if refused := set(accept) - ACCEPTABLE:
         raise AcceptError(
-            f"What the check {min(refused)!r} finds cannot be accepted.", f"Name {' or '.join(sorted(ACCEPTABLE))}."
+            f"Findings of the check {min(refused)!r} cannot be accepted.", f"Name {' or '.join(sorted(ACCEPTABLE))}."
         )
     platform, contract = snapshot.platform, snapshot.platform.catalogue[step.table]
     all_days = needs_all_days(snapshot, contract, step.days, at_once=at_once)

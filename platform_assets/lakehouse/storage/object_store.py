@@ -309,7 +309,7 @@ def require_endpoint(bucket: str, environ: Mapping[str, str]) -> None:
             continue
         if not _is_address(address):
             raise LakeError(
-                f"{name} is {without_secrets(address)!r}, at which no object store can be asked.",
+                f"{name} is {without_secrets(address)!r}, which is not an http(s) URL.",
                 f"Write {name} with its protocol, as http://127.0.0.1:9000 or https://store.example.com.",
             )
         if address.lower().startswith("http://") and environ.get("AWS_ALLOW_HTTP", "").lower() not in _TRUE:
@@ -341,7 +341,7 @@ def try_store(root: Stored) -> None:
         probe.write_new(b"1")
         if probe.write_new(b"2") or probe.read() != b"1":
             raise LakeError(
-                f"The store of {root} has no conditional writes: of two that write a new file, both did.",
+                f"The store of {root} has no conditional writes: of two that wrote the same new file, both succeeded.",
                 "Keep the lake in a store that has them (Amazon S3, MinIO, Ceph from Squid on, Azure), or on a disk.",
             )
         if probe.name not in probe.parent.names():

@@ -186,7 +186,7 @@ def _still_there(sitting: Sitting, known: set[tuple[str, date]]) -> set[tuple[st
         raise sitting.stop(
             f"{counted(len(gone), 'day')} that it had staged are gone, first {table} {day}: its stage was dropped "
             "while it was applied",
-            "Apply it again to compute them anew; to give it up, `platform-assets undo "
+            "Apply it again to compute them again; to give it up, `platform-assets undo "
             f"backfill:{sitting.record.name}`.",
         )
     return there
@@ -244,7 +244,7 @@ def _refuse_failed(sitting: Sitting, failed: Mapping[str, Mapping[date, str]], s
     if lines := _lines(failed):
         raise sitting.stop(
             f"{counted(sum(map(len, failed.values())), 'day')} did not pass the gates of their contract at {share} %",
-            "Mend the code and apply the plan again. What it reads is as it was when it began: after other data, "
+            "Correct the code and apply the plan again. What it reads is as it was when it began: after other data, "
             f"`platform-assets undo backfill:{sitting.record.name} --reason …` first.",
             lines,
         )
@@ -269,7 +269,7 @@ def _judge(sitting: Sitting, share: int, stage: OpenStage | None = None) -> None
     if failed:  # the first of them begins the message
         raise sitting.stop(
             f"at {share} % {counted(len(failed), 'gate')} of the plan failed: {failed[0].sentence}",
-            f"Look with `platform-assets diff stage:{STAGE}{file.name}`. Mend the code or the tolerance and apply "
+            f"Look at `platform-assets diff stage:{STAGE}{file.name}`. Correct the code or the tolerance and apply "
             "the plan again; what it reads is as it was when it began, so after other data, or to give it up, "
             f"`platform-assets undo backfill:{file.name} --reason …`. Readers see nothing of it.",
             [line for verdict in failed for line in (verdict.sentence, *verdict.worst)][1:],
@@ -317,8 +317,8 @@ def publish(sitting: Sitting) -> None:
     if newest is None:
         sitting.record = sitting.record.model_copy(update={"done": 0})
         raise sitting.stop(
-            "no day came out another one and good, so there is nothing to publish",
-            f"Apply it again to compute it anew, or `platform-assets undo backfill:{file.name} --reason …`.",
+            "no good day changed, so there is nothing to publish",
+            f"Apply it again to compute it again, or `platform-assets undo backfill:{file.name} --reason …`.",
         )
     sitting.keep(as_published(platform, sitting.record, newest))
     sitting.say(sitting.record.events[-1].what)

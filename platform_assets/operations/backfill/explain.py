@@ -341,8 +341,7 @@ def approve(platform: Platform, file: PlanFile, hash: str, author: Author) -> Ba
     backfill = explain(platform, file)
     if backfill.hash != hash:
         raise PlatformError(
-            f"The plan {file.name} is {backfill.hash} now, not {hash}: its file, the days that it comes to, or "
-            "the code that computes them is another one.",
+            f"The plan {file.name} is {backfill.hash} now, not {hash}: its file, its days or their code changed.",
             "Look at it again with `platform-assets backfill explain`, and approve that.",
         )
     if is_same(author.who, file.owner):

@@ -128,7 +128,7 @@ def _refuse_what_grows(text: str, name: str) -> None:
             shown = tag.replace("tag:yaml.org,2002:", "!!")
             raise PlanFileError(f"{name}, line {line}: {shown} gives a value a type.", "Write the value alone.")
         if depth > _DEEPEST:
-            raise PlanFileError(f"{name}, line {line}: more than {_DEEPEST} levels.", "No plan has as many.")
+            raise PlanFileError(f"{name}, line {line}: more than {_DEEPEST} levels.", "Write smaller numbers.")
 
 
 def plan_in(folder: Path, name: str) -> Path:
@@ -248,7 +248,7 @@ def written(file: PlanFile) -> str:
     """Return a plan as YAML, with the meaning above each field, and unset fields as comments."""
     yaml = YAML()
     yaml.width = 100
-    lines = ["# A backfill as reviewed code. `platform-assets backfill explain FILE` shows what it comes to.", ""]
+    lines = ["# A backfill as reviewed code. `platform-assets backfill explain FILE` shows what it would do.", ""]
     said = file.model_dump(mode="json", exclude_none=True, exclude_unset=True)
     fields: type[BaseModel] = PlanFile
     defaults = fields.model_construct().model_dump(mode="json", exclude_none=True)

@@ -49,14 +49,14 @@ def obstacles(platform: Platform, backfill: Backfill, cores: int | None) -> Iter
             field=_DAYS,
         )
     if not plan.days and not plan.blocked:
-        yield Obstacle("Nothing is to be computed.", "Name other days, or policy recompute.", field=_DAYS)
+        yield Obstacle("There is nothing to compute.", "Name other days, or policy recompute.", field=_DAYS)
     yield from unmatched(backfill.narrowed)
     yield from _protected(backfill)
     for table, put_back in backfill.put_back.items():
         days, because = sorted(put_back), put_back[min(put_back)]
         yield Obstacle(
             f"{counted(len(days), 'day')} of {table} {'was' if len(days) == 1 else 'were'} put back by a person "
-            f"({which(days)}), because: {because}. The plan makes what its code and its inputs make now.",
+            f"({which(days)}), because: {because}. The plan computes them with today's code and inputs.",
             "Name the days that should stay rolled back in `days.without`.",
             blocks=False,
             field=_DAYS,
@@ -159,7 +159,7 @@ def _others(platform: Platform, backfill: Backfill) -> Iterator[Obstacle]:
             comes_to = f"The plan {name.removeprefix(STAGE)} comes to {_of_the_same(shared)}."
             yield Obstacle(comes_to, "Finish or cancel it first.", field=_DAYS)
         elif shared:
-            todo = "Whichever is published second is computed again."
+            todo = "The one that is published second is computed again."
             yield Obstacle(f"The stage {name} has {_of_the_same(shared)} staged.", todo, blocks=False, field=_DAYS)
     for error in (*damaged.values(), *unread.values()):
         what = f"{error.what} It is unknown whether it has days of the same tables."
@@ -176,7 +176,7 @@ def _deliveries(platform: Platform, plan: Plan) -> Iterator[Obstacle]:
     waiting = [contract.name for contract in sources if list_arrivals(platform, contract).pending]
     if waiting:
         yield Obstacle(
-            f"Files wait to be taken for {', '.join(waiting)}; a plan takes none.",
+            f"Files wait for {', '.join(waiting)}; a plan takes none.",
             "`platform-assets refresh` takes them first, if they should count.",
             blocks=False,
         )

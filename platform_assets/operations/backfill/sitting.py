@@ -294,7 +294,7 @@ def _waits(platform: Platform, record: BackfillRecord) -> Iterator[str]:
     if computes and (used := spent(file.budget, record.seconds, record.bytes, cores_of(platform))):
         yield f"It waits for more of a budget: {used}."
     if record.state != "publishing" and not record.versions_hold(platform.versions):
-        yield "Code or a contract is another one than when it began: it is explained anew."
+        yield "Code or a contract changed since it began: it is explained again."
         yield from waits_to_begin(explain(platform, file))
     for decided in overruled(platform, record):
         yield f"It would overrule what was decided since: {decided.what}. {decided.todo}"

@@ -198,7 +198,7 @@ def _only(backfill: Backfill) -> Iterator[str]:
             f"Of {found.table} that is {found.rows:,} of {counted(found.of, 'row')} ({found.percent:.1f} %) of "
             f"{counted(found.days, 'day')} that were looked at; {found.of - found.rows:,} are not computed."
         )
-    yield "Where the others may be made of other data or code by now, a day stays stale until it is computed whole."
+    yield "If the other rows may come from other data or code, the day stays stale until it is computed whole."
 
 
 def _cost(cost: Price) -> str:
@@ -216,7 +216,7 @@ def _cost(cost: Price) -> str:
         f"{lasting(known.start_s)} to start, {lasting(known.step_s)} a step and {lasting(known.job_s)} a table in it"
     )
     runs = known.runs
-    by = f"by {counted(runs, 'backfill')} of before" if runs else "assumed, until there are some of before"
+    by = f"by {counted(runs, 'backfill')} of before" if runs else "assumed, until there are earlier plans"
     return f"{'; '.join(parts)} ({start}, {by})"
 
 

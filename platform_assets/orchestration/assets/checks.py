@@ -32,14 +32,14 @@ from platform_assets.words import counted, visible
 
 CHECKS: Mapping[Check, str] = {
     "contract": "Columns and types as declared, keys unique, no nulls where none may be; little set aside.",
-    "conservation": "Every row delivered is accounted for: kept, superseded, voided, quarantined or refused.",
-    "reconciliation": "The same keys and amounts as in the tables it was made from.",
+    "conservation": "Every delivered row is accounted for: kept, superseded, voided, quarantined or refused.",
+    "reconciliation": "The same keys and amounts as in the tables it was computed from.",
     "rules": "No more rows break a rule of the contract than it tolerates.",
     "volume": "As many rows as are usual for such a day. With too little history to say so a day has no result, or a "
     "warning if it lost more than half of its rows.",
     "settled": "No settled figure moved further than declared, unless a person accepted it or an approved plan brought "
     "it. A day that is not settled yet has no result.",
-    "freshness": "Every day that should be there by now is there, and none is held.",
+    "freshness": "Every due day is published, and none is held.",
 }
 _SHOWN = 5
 """Findings that the result of a whole run spells out."""

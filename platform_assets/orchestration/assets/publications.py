@@ -48,7 +48,7 @@ _KEPT_AS = "platform_assets.published_elsewhere"
 PUBLISH, PROVE = "publish", "prove"
 """The steps of a plan's run that publish, or put back, and show what."""
 
-_HEALED = "The day is what it should be: nothing keeps it back any more."
+_HEALED = "The day is up to date: nothing holds it any more."
 
 
 @dataclass(frozen=True, order=True)

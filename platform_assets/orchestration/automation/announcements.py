@@ -259,9 +259,9 @@ def _of_healed(now: Present, announced: Announced) -> Iterator[Announcement]:
             by_table[day.table, is_circuit].add(day)
     for (table, is_circuit), over in sorted(by_table.items()):
         days = sorted({day.day for day in over})
-        title = f"{table}: {_several(days)} healed, held no more; readers see what was published since."
+        title = f"{table}: {_several(days)} healed, held no more; readers see the newest content."
         if is_circuit:
-            title = f"{table}: its circuit is closed; what waited is published again."
+            title = f"{table}: its circuit is closed; waiting days are published again."
         link = f"{now.ui_url}/{_page(table, '', ())}"
         text = _with_link(title, [", ".join(as_named(days))] if len(days) > 1 else [], [], link, visible)
         payload = {

@@ -92,8 +92,8 @@ def news(
 
 def _over(subject: str, kind: str, ui_url: str, row: AnnouncedDay) -> Announcement:
     titles = {
-        "held": f"{subject}: no day is held any more; readers see what was published since.",
-        "circuit": f"{subject}: its circuit is closed; what waited is published again.",
+        "held": f"{subject}: no day is held any more; readers see the newest content.",
+        "circuit": f"{subject}: its circuit is closed; waiting days are published again.",
         "failed": f"{subject} succeeded again.",
     }
     link = f"{ui_url}/{'runs' if kind == 'failed' else f'assets/{subject}?view=partitions'}"

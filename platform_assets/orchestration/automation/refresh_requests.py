@@ -165,7 +165,7 @@ def describe_work(pending: Waiting) -> str:
         parts.append(f"{counted(count, 'day')} stale ({_by_table(pending.stale)})")
     if pending.quiet and not pending.files:
         count = sum(map(len, pending.quiet.values()))
-        parts.append(f"{counted(count, 'day')} to load on which nothing had to come ({_by_table(pending.quiet)})")
+        parts.append(f"{counted(count, 'day')} to load on which nothing was expected ({_by_table(pending.quiet)})")
     if pending.plan.tries:
         parts.append(
             f"circuits to try ({_by_table({table: [tried.day] for table, tried in pending.plan.tries.items()})})"
@@ -219,7 +219,7 @@ def _some(texts: Iterable[str]) -> str:
     jobs=[refresh_job, tables_job],
     minimum_interval_seconds=_EVERY_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Takes newly landed files and recomputes exactly the days they touch, old ones included.",
+    description="Ingests newly landed files and recomputes exactly the days that they touch, old ones included.",
 )
 def late_data(context: dg.SensorEvaluationContext, platform: PlatformResource) -> dg.RunRequest | dg.SkipReason:
     """Request one run for all waiting work, including days that a dead run left stale."""

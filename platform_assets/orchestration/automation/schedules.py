@@ -235,7 +235,7 @@ def _look(platform: PlatformResource) -> None:
         raise dg.Failure(f"Keys lie on two days and count twice. {visible(lines[0])}.\n{todo}", allow_retries=False)
 
 
-@dg.job(name="keys", executor_def=dg.in_process_executor, description="Look for keys that lie on two days.")
+@dg.job(name="keys", executor_def=dg.in_process_executor, description="Look for keys on two days.")
 def keys_job() -> None:
     """Search without Spark."""
     _look()
@@ -249,7 +249,7 @@ class DeliveryError(PlatformError):
     name="outbox",
     minimum_interval_seconds=_EVERY_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Delivers what the outbox holds for exposures and the webhook, and tries again what was not taken.",
+    description="Delivers what the outbox holds for exposures and the webhook, and retries what was not accepted.",
 )
 def deliver_messages(context: dg.SensorEvaluationContext, platform: PlatformResource) -> dg.SkipReason:
     """Deliver every message that is due.
@@ -309,7 +309,7 @@ def build_schedules(
             deep_restatement,
             "deep_restatement_cron",
             settings.deep_restatement_cron,
-            "Takes late rows of tables whose contract says `deep_restatement_days`, and mends their days.",
+            "Ingests late rows of tables whose contract has `deep_restatement_days`, and recomputes their days.",
         ),
         _schedule(
             maintenance,
