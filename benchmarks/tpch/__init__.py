@@ -3,6 +3,8 @@
 Orders of seven years lie on as many days as the calendar has, so that scale adds rows and no days.
 """
 
+from typing import Any
+
 from platform_assets.contracts import (
     Amount,
     Column,
@@ -64,25 +66,11 @@ LINES = _columns(f"""
 
 def _source(name: str, key: tuple[str, ...], columns: tuple[Column, ...]) -> tuple[Contract, Contract]:
     """A table as delivered, and its newest versions."""
-    raw = Contract(
-        name=f"raw.{name}",
-        description=f"{name} as delivered: every version.",
-        owner=OWNER,
-        columns=columns,
-        key=key,
-        source=LandingFiles(name),
-        event_time="ordered_at",
-        updated_at="updated_at",
-    )
-    silver = Contract(
-        name=f"silver.{name}",
-        description=f"The newest version of {name}.",
-        owner=OWNER,
-        columns=columns,
-        key=key,
-        inputs=(Input(raw.name, same_day()),),
-    )
-    return raw, silver
+    both: dict[str, Any] = {"owner": OWNER, "columns": columns, "key": key}
+    delivered: dict[str, Any] = {"event_time": "ordered_at", "updated_at": "updated_at", "source": LandingFiles(name)}
+    raw = Contract(name=f"raw.{name}", description=f"{name} as delivered: every version.", **both, **delivered)
+    newest = (Input(raw.name, same_day()),)
+    return raw, Contract(name=f"silver.{name}", description=f"The newest version of {name}.", inputs=newest, **both)
 
 
 PRICING = Contract(

@@ -15,14 +15,19 @@ from platform_assets.lakehouse.errors import masked
 from platform_assets.ledger import queries, schema
 from platform_assets.ledger.all_days import Counts, Looks, forget_looks
 from platform_assets.ledger.database import Database, copied_database, open_database
-from platform_assets.ledger.decisions import D, append, append_carried_out, chain_head, decided, entries
 from platform_assets.ledger.errors import LedgerError
 from platform_assets.ledger.holds import (
+    D,
     Verdicts,
     add_published,
     add_refused,
+    append,
+    append_carried_out,
+    chain_head,
+    decided,
     drop_contradicted,
     ended_of_day,
+    entries,
     hold_put_back,
     lift_read,
     renew,

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, delete, func, insert, or_, select, update
 from platform_assets.contracts.domain import OPENLINEAGE
 from platform_assets.ledger import queries
 from platform_assets.ledger.database import Database
-from platform_assets.ledger.decisions import append
+from platform_assets.ledger.holds import append
 from platform_assets.ledger.queries import delete_each, insert_new, with_columns, without_columns
 from platform_assets.ledger.schema import catch_ups, outbox, told_heads, told_held, told_runs
 from platform_assets.planning.outbox import LONGEST_PAUSE, MOST_TRIES, lineage_message, message_of

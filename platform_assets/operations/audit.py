@@ -19,7 +19,7 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import manifest_of, newest_release, published
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import damage, opened, other_length
-from platform_assets.ledger.decisions import of_publication
+from platform_assets.ledger.holds import of_publication
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import recorder, require_one_history
 from platform_assets.operations.audit_logs import ChainAudit, ChainHead, Check, Findings, Scope, TableAudit

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from platform_assets.ledger.database import salvage
 from platform_assets.ledger.errors import LedgerCorruptError, LedgerError
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.ledger.moving import salvage
 from platform_assets.operations.audit import DecisionAudit
 from platform_assets.operations.audit_logs import Findings
 from platform_assets.records.chain import Head, breaks

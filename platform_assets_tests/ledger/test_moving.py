@@ -13,10 +13,10 @@ from uuid import uuid4
 
 import pytest
 
-from platform_assets.ledger import moving
+from platform_assets.ledger import database
+from platform_assets.ledger.database import move_ledger
 from platform_assets.ledger.errors import LedgerError, LedgerMovedError, LedgerUnreachableError
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.ledger.moving import move_ledger
 from platform_assets.records.decisions import LateDecision
 from platform_assets.records.outbox import CatchUp
 from platform_assets_tests.support.kills.points import POINTS
@@ -81,7 +81,7 @@ def test_who_still_has_the_old_setting_is_refused(file: Path, server: str) -> No
 
 
 def test_a_file_that_somebody_works_with_is_not_moved(file: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moving, "_WAITS_S", 0.2)
+    monkeypatch.setattr(database, "_WAITS_S", 0.2)
     with Ledger.open(f"sqlite:///{file}") as open_elsewhere:
         assert open_elsewhere.holds()
         with pytest.raises(LedgerError, match="Another process works with the ledger"):
@@ -114,7 +114,7 @@ def test_one_that_was_cut_short_goes_on(file: Path, server: str, monkeypatch: py
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(moving, "_leave_note", killed)
+        patched.setattr(database, "_leave_note", killed)
         with pytest.raises(KeyboardInterrupt):
             move_ledger(file, server)
     moved = move_ledger(file, server)
@@ -185,7 +185,7 @@ def test_who_waits_to_decide_while_it_is_moved_is_refused(
     file: Path, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody is told that something was decided which is in no ledger any more."""
-    said, same = tmp_path / "said", moving._require_same
+    said, same = tmp_path / "said", database._require_same
     waiting = []
 
     def slowly(*args: Any) -> None:
@@ -197,7 +197,7 @@ def test_who_waits_to_decide_while_it_is_moved_is_refused(
             time.sleep(0.01)
         time.sleep(0.5)
 
-    monkeypatch.setattr(moving, "_require_same", slowly)
+    monkeypatch.setattr(database, "_require_same", slowly)
     move_ledger(file, server)
     waiting[0].join(60)
     assert said.read_text() == "LedgerMovedError"

@@ -16,6 +16,7 @@ from sqlalchemy import make_url, text
 
 from platform_assets.lakehouse.errors import driver_message, masked
 from platform_assets.ledger.connection import parse_url
+from platform_assets.ledger.database import copy_ledger
 from platform_assets.ledger.errors import (
     LedgerCorruptError,
     LedgerError,
@@ -23,7 +24,6 @@ from platform_assets.ledger.errors import (
     LedgerUnreachableError,
 )
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.ledger.moving import copy_ledger
 from platform_assets.records.decisions import LateDecision
 from platform_assets.records.outbox import Announced
 from platform_assets.settings import load_settings

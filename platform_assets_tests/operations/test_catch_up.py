@@ -10,8 +10,8 @@ import pytest
 
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.layout import Lake
+from platform_assets.ledger.database import copy_ledger
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.ledger.moving import copy_ledger
 from platform_assets.ledger.sync import rebuild
 from platform_assets.operations.audit import audit_installation
 from platform_assets.operations.audit_logs import Scope

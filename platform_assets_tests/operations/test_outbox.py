@@ -19,8 +19,8 @@ from pyspark.sql import SparkSession
 
 from platform_assets.engine.platform import Author
 from platform_assets.lakehouse.layout import Lake
+from platform_assets.ledger.database import copy_ledger, salvage, set_aside
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.ledger.moving import copy_ledger, salvage, set_aside
 from platform_assets.ledger.outbox import Outbox
 from platform_assets.ledger.sync import rebuild
 from platform_assets.operations import webhook

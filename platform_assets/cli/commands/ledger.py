@@ -47,9 +47,9 @@ def _rebuild() -> Report:
 
     A damaged ledger is set aside; its readable holds and decisions go into the new one.
     """
+    from platform_assets.ledger.database import salvage, set_aside
     from platform_assets.ledger.errors import LedgerCorruptError
     from platform_assets.ledger.ledger import Ledger
-    from platform_assets.ledger.moving import salvage, set_aside
     from platform_assets.ledger.sync import rebuild as rebuild_index
     from platform_assets.operations.opening import held_again
 
@@ -107,7 +107,7 @@ def _move(file: Path | None) -> Report:
     """
     from platform_assets.lakehouse.errors import masked
     from platform_assets.ledger.connection import moved_to, parse_url
-    from platform_assets.ledger.moving import move_ledger, require_server, url_of_file
+    from platform_assets.ledger.database import move_ledger, require_server, url_of_file
 
     started = time.monotonic()
     settings = load_settings()
@@ -250,7 +250,7 @@ def backup(
     Every copied file is read back and checked, and a good copy is never replaced. Exit code 1: the backup is whole, and
     the lake has damaged files.
     """
-    from platform_assets.ledger.moving import copy_ledger
+    from platform_assets.ledger.database import copy_ledger
     from platform_assets.operations.backup_copy import copy_lake, forget_deleted
     from platform_assets.secret import secret_file
 
