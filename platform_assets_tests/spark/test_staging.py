@@ -59,7 +59,8 @@ def test_nothing_is_staged_but_rows_whatever_a_cluster_asks_for(spark: SparkSess
 
 SMALL_DAYS = {
     "plain": ("if(id % 7 = 0, NULL, concat('é', id % 3))", True),
-    "long text": ("repeat('x', 33)", False),
+    "name of a file": ("repeat('é', 60)", True),
+    "long text": ("repeat('x', 129)", False),
     "double": ("CAST(id AS double)", False),
 }
 
@@ -93,6 +94,11 @@ def test_many_small_days_are_staged_as_others_are(spark: SparkSession, tmp_path:
     assert sorted(map(str, read_staged(spark, few).collect())) == sorted(map(str, read_staged(spark, many).collect()))
     logs = [table_snapshot(few), table_snapshot(many)]
     told = [{log.days[path]: json.loads(file.stats) for path, file in log.files.items()} for log in logs]
+    if case == "name of a file":  # whole, where Spark has what comes before and after all texts that begin so
+        for whole, cut in zip(told[0].values(), (told[1][day] for day in told[0]), strict=True):
+            bounds = [[stats[side].pop("name") for side in ("minValues", "maxValues")] for stats in (whole, cut)]
+            assert bounds[0] == ["é" * 60] * 2
+            assert bounds[1][0] < "é" * 60 < bounds[1][1]
     assert told[0] == told[1]
     stage(rows.where("id < 0"), located(live / "none"), small=True)
     assert located(live / "none").names() == ["_delta_log"]

@@ -48,10 +48,11 @@ from platform_assets.spark.raw.parsing import Layout, parse
 from platform_assets.spark.session.on_demand import computes_here
 from platform_assets.spark.tables.failures import complaint
 from platform_assets.spark.tables.lost import lies_elsewhere
-from platform_assets.spark.tables.staging import stage
+from platform_assets.spark.tables.staging import FEW_BYTES, stage
 
 _MOST_LAYOUTS = 16
 """Files that look different and are staged at once: of hundreds Spark makes a plan that it cannot hold."""
+_FEW_ROWS = 50_000
 _CHUNK = 1 << 20
 _AT_ONCE = 8
 """Copies written at a time: a store takes longer over each than a small file needs (90 of them: 6.9 s, so 1.4 s)."""
@@ -114,7 +115,8 @@ def stage_rows(
             while parts := _parts([file for file in seen if file not in refused], seen):
                 try:
                     for part in parts:
-                        stage(parsed(part), folder)
+                        rows, size = sum(seen[file].landed for file in part), sum(file.size for file in part)
+                        stage(parsed(part), folder, small=rows <= _FEW_ROWS and size <= FEW_BYTES)
                     return
                 except (PySparkException, Py4JError) as error:
                     if elsewhere := lies_elsewhere(error, turn.platform.settings):  # no delivered file is to blame

@@ -130,7 +130,7 @@ def _computed(
 
     sizes = sizes_read(contract, state.ready, snapshot)
     parts = parts_of(sizes, platform.settings.part_bytes)
-    before = (state.before[day].bytes for day in state.ready if day in state.before)
+    before = [state.before[day].bytes for day in state.ready if day in state.before]
     with (
         failures_recorded(snapshot, contract.name, work.author.run, state.made_from, is_final=is_final),
         tasks_for(spark, parts, platform.settings.part_bytes) as given,
@@ -146,7 +146,7 @@ def _computed(
             scope=work.scope,
             made_from=state.made_from,
             parts=parts,
-            small=are_small(len(state.ready), sizes.total() + sum(before)),
+            small=are_small(len(state.ready), sizes.total(), before),
             to_come=to_come,
         )
         failpoint("gate.staged")

@@ -157,7 +157,7 @@ def stage_days(
             days have to prove that they are repeatable. None if nothing is to be published.
         scope: keys whose rows alone are computed; other rows are copied from the snapshot.
         parts: number of parts of each large input day; Sail makes none.
-        small: whether these are probably many days with few rows.
+        small: whether these are probably few rows.
     """
     platform = snapshot.platform
     recorded = Counter[date]()

@@ -38,7 +38,8 @@ def row_batches(
     try:
         with opened(file, once=once) as parquet:
             there = None if columns is None else [name for name in parquet.schema_arrow.names if name in columns]
-            yield from parquet.iter_batches(rows, columns=there)
+            # Threads take longer over a small file than one does
+            yield from parquet.iter_batches(rows, columns=there, use_threads=parquet.metadata.num_rows > rows)
     except (pa.ArrowException, OSError) as error:
         raise damaged(file, f"cannot be read ({str(error).splitlines()[0].rstrip('.')})") from error
 

@@ -47,6 +47,8 @@ OPTIONS = (
     _COLLECTOR,
     # What lies beside the heap, bounded: with 3 GiB of heap the process stays below 4 GiB
     "-XX:MaxMetaspaceSize=384m",
+    # It is not searched for garbage before that: Spark's classes stay, and fill 21 MiB, the default, at once
+    "-XX:MetaspaceSize=128m",
     "-XX:MaxDirectMemorySize=256m",
     "-XX:ReservedCodeCacheSize=160m",
     # No file of counters in the system's folder for temporary files, which a JVM that is killed leaves there

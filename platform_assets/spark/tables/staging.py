@@ -7,14 +7,14 @@ A large day is divided into parts: rows of a key stay together, and other days s
 adaptively, and divides large partitions by itself, though only between the outputs of several tasks. On one machine
 that costs a twentieth of the time of many small days, so it is used only where a day is known to be large.
 
-Of hundreds of days with a few rows each, Spark's writer takes a thousand times as long for the files as for the rows.
-It writes these rows together, and each day's file is made of them without it.
+Of few rows, Spark's writer takes a thousand times as long for the files of days as for the rows, and deals them out by
+day before. It writes these rows together, and each day's file is made of them without it.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date
 from pathlib import Path
@@ -88,7 +88,7 @@ def stage(
     Args:
         folder: the publication's folder inside the live table's; a second write adds to it.
         clustered: whether the rows are already partitioned like the files, so that no shuffle is needed.
-        small: whether these are probably many days with few rows.
+        small: whether these are probably few rows.
     """
     refuse_other_settings(frame.sparkSession)
     frame = _with_one_zero(frame)
@@ -97,7 +97,7 @@ def stage(
         if is_small:
             with _rows_together(frame, folder) as (together, rows):
                 if not _is_written_by_day(rows, folder):
-                    _write(_by_day(together, parts), folder)
+                    _write(_by_day(together(), parts), folder)
         else:
             _write(frame if clustered else _by_day(frame, parts), folder)
         failpoint("stage.written")
@@ -131,26 +131,35 @@ def _doubles(frame: DataFrame) -> list[str]:
     return [field.name for field in frame.schema.fields if field.dataType == DoubleType()]
 
 
+MOST_TOGETHER = 4 * 1024 * 1024
+"""Bytes of rows that are dealt out to their days without Spark."""
+FEW_BYTES = MOST_TOGETHER // 4
+"""Bytes in files of which as many rows as were there, or were delivered, are surely dealt out so."""
 _MANY_DAYS, _SMALL_DAY = 24, 16 * 1024
 
 
-def are_small(days: int, size: int) -> bool:
-    """Return whether so many days, with so many bytes to read and formerly written, are many with few rows."""
-    return days >= _MANY_DAYS and size <= days * _SMALL_DAY
+def are_small(days: int, read: int, before: Sequence[int]) -> bool:
+    """Return whether some days probably get few rows: they had few, or are many and made of few.
+
+    Args:
+        read: bytes that they are made of.
+        before: bytes of those that were there before.
+    """
+    size = sum(before)
+    is_known = len(before) == days and size <= FEW_BYTES
+    return is_known or (days >= _MANY_DAYS and read + size <= days * _SMALL_DAY)
 
 
-MOST_TOGETHER = 4 * 1024 * 1024
-"""Bytes of rows that are dealt out to their days without Spark."""
 _MOST_ROWS = 500_000
 """Of them: equal values take hardly any bytes in files, and all of theirs in memory."""
 _WRITTEN_BY = b"org.apache.spark.version"
 """What a file says for Spark 3 to read days and moments of long ago by the calendar that they were written by."""
-_LONGEST_TEXT = 32
-"""Bytes of a text that statistics show whole; only Spark's writer cuts longer ones."""
+_LONGEST_TEXT = 128
+"""Bytes of a text that statistics may show whole, such as a file's name; only Spark's writer cuts longer ones."""
 
 
 @contextmanager
-def _rows_together(frame: DataFrame, folder: Location) -> Iterator[tuple[DataFrame, pa.Table | None]]:
+def _rows_together(frame: DataFrame, folder: Location) -> Iterator[tuple[Callable[[], DataFrame], pa.Table | None]]:
     """Write rows into a few temporary files: as a frame, and as a table if they are few."""
     place = folder / "together"
     with found_here(frame.sparkSession, folder):
@@ -158,7 +167,7 @@ def _rows_together(frame: DataFrame, folder: Location) -> Iterator[tuple[DataFra
     try:
         files = [place / name for name in sorted(place.names()) if name.endswith(".parquet")]
         rows = _as_table(files) if sum(file.size() or 0 for file in files) <= MOST_TOGETHER else None
-        yield frame.sparkSession.read.schema(frame.schema).parquet(without_patterns(place)), rows
+        yield lambda: frame.sparkSession.read.schema(frame.schema).parquet(without_patterns(place)), rows
     finally:
         place.remove(durable=False)
 
@@ -190,8 +199,9 @@ def _is_written_by_day(rows: pa.Table | None, folder: Location) -> bool:
 
     if rows is None:
         return False
+    dated = rows.filter(pc.is_valid(rows.column(DAY)))  # what has no day leaves the stage again
     texts = [field.name for field in rows.schema if types.is_string(field.type)]
-    if any((pc.max(pc.binary_length(rows.column(name))).as_py() or 0) > _LONGEST_TEXT for name in texts):
+    if any((pc.max(pc.binary_length(dated.column(name))).as_py() or 0) > _LONGEST_TEXT for name in texts):
         return False
     by_day = rows.sort_by(DAY).combine_chunks()
     try:
