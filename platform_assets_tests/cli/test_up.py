@@ -14,8 +14,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from platform_assets.cli.commands import up as supervised
-from platform_assets.cli.commands.up import PATIENCE_S, Processes, describe_automation
+from platform_assets.cli import processes as supervised
+from platform_assets.cli.commands.up import describe_automation
+from platform_assets.cli.processes import PATIENCE_S, Processes
 from platform_assets.cli.session import URL, DagsterStorageError, dagster_instance, storage_error
 from platform_assets.contracts import Catalogue, Comparison
 from platform_assets.engine.catalogue import load_catalogue
@@ -129,7 +130,7 @@ def test_what_they_write_is_passed_on_until_they_are_ended(tmp_path: Path, capfd
 KILLED = f"""
 import os, sys, time
 from pathlib import Path
-from platform_assets.cli.commands.up import Processes
+from platform_assets.cli.processes import Processes
 
 processes = Processes(Path("."), dict(os.environ), Path(sys.argv[1]))
 processes.start("one", {SLEEP})
