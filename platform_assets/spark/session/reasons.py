@@ -8,8 +8,6 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from py4j.protocol import Py4JJavaError
-
 from platform_assets.settings import Settings
 from platform_assets.spark.session.java import HADOOP_FOLDERS
 
@@ -28,7 +26,8 @@ _HIDDEN = "***"
 
 def reason_of(error: Exception) -> str:
     """Return the reason of a failure: Java's own message if there is one, read while its process is alive."""
-    text = str(error.java_exception.toString() if isinstance(error, Py4JJavaError) else error)
+    in_java = getattr(error, "java_exception", None)  # of py4j, which `admin doctor` does not import
+    text = str(error if in_java is None else in_java.toString())
     if of_grpc := _DETAILS.search(text):
         return of_grpc[1]
     first = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
