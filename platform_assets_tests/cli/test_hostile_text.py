@@ -116,7 +116,7 @@ def walked(name: str) -> Iterator[tuple[str, ...]]:
         yield (*name.split(), HOSTILE, *(WHO if "--reason" in asked else ()))
 
 
-STARTS_SPARK = {"check", "demo", "up", "admin verify", "late approve", "publish", "backfill apply"}
+STARTS_SPARK = {"check", "demo", "test", "up", "admin verify", "late approve", "publish", "backfill apply"}
 SECTIONS = {
     name: ("status", *name.split())
     for name in (
