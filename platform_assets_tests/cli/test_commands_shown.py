@@ -1,18 +1,27 @@
-"""Every command line that a page or a message shows is one that can be typed: its command and its options exist."""
+"""Every command line that a page or a message shows can be typed: its command and its options exist.
+
+The other examples of pages are well-formed, and their declarations use fields that contracts have; many also run, in
+the tests of their subjects.
+"""
 
 from __future__ import annotations
 
 import ast
+import inspect
+import json
 import re
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from platform_assets import contracts
 from platform_assets.cli.app import COMMANDS, build
 from platform_assets.settings import project_root
 
@@ -97,3 +106,24 @@ def test_every_command_of_a_message_can_be_typed() -> None:
 def test_a_mistake_is_found(line: str, wrong: str | None) -> None:
     assert (mistake(line) or "").endswith(wrong or "")
     assert bool(mistake(line)) == bool(wrong)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """Return the blocks of a page in a language; an ellipsis in them stands for further arguments, or any text."""
+    text = page.read_text(encoding="utf-8")
+    found = re.findall(rf"^( *)```{language}\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)
+    left = (re.sub(f"^{indent}", "", block, flags=re.MULTILINE) for indent, block in found)
+    return [re.sub(r"…, |, …(?=\))", "", re.sub(r":\n\Z", ": ...", block)) for block in left]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_example_of_the_docs_is_well_formed(page: Path) -> None:
+    for language, parsed in (("json", json.loads), ("toml", tomllib.loads), ("yaml", yaml.safe_load)):
+        for block in blocks(page, language):
+            assert parsed(block)
+    for block in blocks(page, "python"):
+        for call in (node for node in ast.walk(ast.parse(block)) if isinstance(node, ast.Call)):
+            declares = getattr(contracts, getattr(call.func, "id", ""), None)
+            fields = inspect.signature(declares).parameters if declares else {}
+            wrong = {word.arg for word in call.keywords if word.arg} - {*fields} if declares else set()
+            assert not wrong, f"{page.name}: {ast.unparse(call.func)} has no {wrong}"
