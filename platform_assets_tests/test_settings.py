@@ -180,7 +180,7 @@ def test_what_people_put_into_a_url_for_keys_and_signatures_is_not_shown(
         assert repr(shown) in caught.value.what
         assert "planted" not in str(caught.value)
     if not names_bucket(url):
-        with pytest.raises(LakeError, match="A lake cannot lie in") as refused:
+        with pytest.raises(LakeError, match="A lake cannot be in") as refused:
             located(url)
         assert "planted" not in str(refused.value)
 

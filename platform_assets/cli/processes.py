@@ -1,7 +1,7 @@
-"""Run processes that belong together: when one ends they all do, also where this process is killed.
+"""Run processes that belong together: when one ends, all end, also when this process is killed.
 
-Run as a file, with nothing but the standard library, this module is the watchdog: it reads the numbers of process
-groups from a pipe whose other end only the watched process has, so that the pipe ends with its death.
+Run as a file, with only the standard library, this module is the watchdog. It reads process groups from a pipe whose
+other end only the watched process has, so the pipe ends when that process dies.
 """
 
 from __future__ import annotations

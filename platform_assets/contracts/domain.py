@@ -294,7 +294,7 @@ def _separable_problems(contract: Contract, by_name: Mapping[str, Contract]) -> 
         if not theirs or other:
             what = f"is of another type in {other}" if other else "no input has, but for those read as of a day"
             yield ContractError(
-                f"{contract.name} is separable by {name!r}, which {what}: nothing could be left unread.",
+                f"{contract.name} is separable by {name!r}, which {what}: so every row would have to be read.",
                 "Leave it out of `separable_by`.",
                 table=contract.name,
                 field="separable_by",

@@ -91,7 +91,7 @@ class LandingFiles:
     def _problems(self) -> Iterator[ContractError]:
         if not all(part.strip(".") for part in self.folder.split("/")) or "\\" in self.folder:
             yield ContractError(
-                f"The source {self.folder!r} is no folder below the landing root.",
+                f"The source {self.folder!r} is not a folder below the landing root.",
                 "Name a folder such as tills or shop/tills, not one that leads out of the landing root.",
                 field="folder",
             )

@@ -206,7 +206,7 @@ class RefreshResult:
     def why_struck(self) -> str:
         """Return in a few words why days were struck; for a held day, that readers keep what they had."""
         held = " or were not published" if any(step.not_published for step in self.steps) else ""
-        return f"their inputs came out as they were{held}"
+        return f"their inputs came out unchanged{held}"
 
 
 _TOGETHER = (

@@ -213,7 +213,7 @@ def _changing(query: Query, contract: Contract) -> Iterator[ContractError]:
         if is_call or _is_moment(query.statement, number):
             place = query.place(token.start)
             why = why or _CLOCK
-            what = f"The query of {contract.name} would not give the same a second time: {name} in {place} {why}"
+            what = f"The query of {contract.name} would not give the same result again: {name} in {place} {why}"
             todo = "Leave it out: what it gives belongs into the data, where it is the same every time."
             yield _error(contract, what, place, todo)
 

@@ -52,7 +52,7 @@ class Lake:
     def __post_init__(self) -> None:
         if match := _UNUSABLE.search(str(self.root)):
             raise LakeError(
-                f"The lake cannot lie in {self.root}: deltalake reads {match.group()!r} in a path as an escape.",
+                f"The lake cannot be in {self.root}: deltalake reads {match.group()!r} in a path as an escape.",
                 "Choose a folder without %, backslash and square brackets.",
             )
 

@@ -420,7 +420,7 @@ def set_aside(url: str) -> Path:
     assert file is not None
     with file.open("rb") as content:
         if content.read(len(_HEADER)) != _HEADER:
-            raise corrupt(parsed, "it is no SQLite database")
+            raise corrupt(parsed, "it is not a SQLite database")
     aside = file.with_name(f"{file.name}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}")
     for ending in ("-wal", "-shm", ""):
         beside = file.with_name(f"{file.name}{ending}")

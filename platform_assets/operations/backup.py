@@ -117,7 +117,7 @@ class BackupFolder:
         It is removed afterwards unless it was shown, like the leftovers of killed processes.
         """
         if lake.root.holds(located(self.folder)):
-            raise PlatformError(f"{self.folder} lies in the lake {lake.root} itself.", "Name a folder elsewhere.")
+            raise PlatformError(f"{self.folder} is inside the lake {lake.root} itself.", "Name a folder elsewhere.")
         if not self._every.exists() and (others := self._others()):
             raise PlatformError(
                 f"{self.folder} holds something else than a backup, for example {others[0]}.",

@@ -259,7 +259,7 @@ def _had(lake: Lake, copy: Lake, now: Release) -> Release:
     if now.number < 0:
         raise LakeError(f"Nothing was published in {lake.root}, so there is nothing to copy.", "Publish first.")
     if lake.root.holds(copy.root):
-        raise LakeError(f"{copy.root} lies in the lake {lake.root} itself.", "Name a folder elsewhere.")
+        raise LakeError(f"{copy.root} is inside the lake {lake.root} itself.", "Name a folder elsewhere.")
     had = current_release(copy)
     if had.number < 0:
         return had

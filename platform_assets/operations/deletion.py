@@ -193,7 +193,7 @@ def deletions_asked_for(
             doing = "a process is working on it" if folder.in_use else written
             raise StillNeededError(
                 f"{publication} is staged in {folder.table} and not published, {doing}.",
-                f"Wait until it was left alone for {safe_age.days} days (`stage_safe_days`).",
+                f"Wait until it was not written to for {safe_age.days} days (`stage_safe_days`).",
             )
     return gone
 

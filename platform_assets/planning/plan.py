@@ -408,7 +408,7 @@ def _is_due(state: DayState, reasons: Reasons, request: Request) -> bool:
             return True
         case Stale():
             return state.by_data or request.by_person
-        case Held():  # reached, and its input came out as it was refused: nothing new; else it was refused since
+        case Held():  # reached, and its input came out unchanged refused: nothing new; else it was refused since
             return not _BY_VERSION.isdisjoint(reasons)
         case Blocked(is_there=False):
             return True

@@ -106,7 +106,7 @@ def test_what_lies_outside_the_state_is_not_removed(run, earlier, monkeypatch, t
     elsewhere.mkdir()
     monkeypatch.setenv(f"PLATFORM_{name}", f"sqlite:///{elsewhere}/l.db" if name == "LEDGER_URL" else str(elsewhere))
     assert f"{elsewhere}" in (said := refused(run, tmp_path, "--fresh"))
-    assert "lies outside the state folder" in said
+    assert "is outside the state folder" in said
 
 
 def test_arguments_are_looked_at_before_anything_is_removed(run, earlier, monkeypatch):
@@ -209,7 +209,7 @@ def test_a_demo_with_its_lake_in_a_bucket_knows_it_again_and_does_not_remove_it(
     with pytest.raises(AssertionError, match="went on"):
         run("demo", "--days", "3")
     held = located(bucket).files()
-    assert f"{bucket} lies outside the state folder" in refused(run, state, "--fresh")
+    assert f"{bucket} is outside the state folder" in refused(run, state, "--fresh")
     assert located(bucket).files() == held
 
 

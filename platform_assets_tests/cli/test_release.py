@@ -223,9 +223,9 @@ def test_the_report_of_a_plan_tells_them_and_where_nothing_changed(run: Run, sol
         [(release, publication)] = published(sold, after=1)
         again = {"name": "again", "release": release, "publication": publication}
         write_record(sold, record.model_copy(update=again))
-    assert "Nothing changed: 1 day of tables came out as they were." in run("backfill", "report", "again").out
+    assert "Nothing changed: 1 day of tables came out unchanged." in run("backfill", "report", "again").out
     run("backfill", "report", "again", "--html", str(page))
-    assert "Nothing changed: all its days came out as they were." in page.read_text()
+    assert "Nothing changed: all its days came out unchanged." in page.read_text()
 
 
 def test_what_cannot_be_read_or_is_too_much_is_said(run: Run, sold: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,9 +156,9 @@ def test_a_field_of_another_type_or_out_of_its_range_is_named_with_what_is_allow
         (lambda: Rule("r", " ", ""), "rule 'r'"),
         (lambda: Rule("r", None, ""), "expression=None"),  # type: ignore[arg-type]
         (lambda: LandingFiles(None), "folder=None"),  # type: ignore[arg-type]
-        (lambda: LandingFiles(""), "no folder below the landing root"),
-        (lambda: LandingFiles("/srv/tills"), "no folder below the landing root"),
-        (lambda: LandingFiles("a/../../b"), "no folder below the landing root"),
+        (lambda: LandingFiles(""), "not a folder below the landing root"),
+        (lambda: LandingFiles("/srv/tills"), "not a folder below the landing root"),
+        (lambda: LandingFiles("a/../../b"), "not a folder below the landing root"),
         (lambda: LandingFiles("tills", complete=True), "complete=True"),  # type: ignore[arg-type]
         (lambda: span(-1), "before=-1"),
         (lambda: span("7"), "before='7'"),  # type: ignore[arg-type]

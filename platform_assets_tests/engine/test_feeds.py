@@ -87,10 +87,10 @@ def test_a_delete_and_a_correction_to_missing_take_a_record_back_and_a_broken_ru
 @pytest.mark.parametrize(
     ("voided", "says"),
     [
-        ("op = 'D' and", "no condition over its columns"),
+        ("op = 'D' and", "not a condition on its columns"),
         ("operation = op", "operation"),
         ("op", "'op' as a column of type boolean"),
-        ("concat(op, 'x')", "no condition over its columns"),
+        ("concat(op, 'x')", "not a condition on its columns"),
         ("1 = 1", "looks at none of its columns"),
     ],
 )

@@ -190,7 +190,7 @@ def test_a_staged_day_is_not_mixed_any_further_nor_computed_again_behind_its_rea
     correct(world, [(DAYS[0], 330, 1)])
     with world.open() as platform:
         scoped(platform, world, [330], DAYS[:1])
-        with pytest.raises(ScopeError, match="lies in the stage already"):
+        with pytest.raises(ScopeError, match="is in the stage already"):
             scoped(platform, world, [331], DAYS[:1])
         refresh(platform, lambda: world.spark, author())
         with pytest.raises(ScopeError, match="has changed since"):

@@ -220,6 +220,6 @@ def test_a_place_is_named_by_a_path_or_as_spark_names_files(in_folder: Path) -> 
 
 @pytest.mark.parametrize("url", ["s3://", "abfss://a@b/lake", "hdfs://host:8020/lake", "file://host/lake"])
 def test_a_lake_elsewhere_is_refused_and_not_taken_for_a_folder(url: str) -> None:
-    with pytest.raises(LakeError, match="A lake cannot lie in") as caught:
+    with pytest.raises(LakeError, match="A lake cannot be in") as caught:
         Lake.at(url)
     assert "PLATFORM_LAKE" in caught.value.todo

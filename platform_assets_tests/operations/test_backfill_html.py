@@ -57,7 +57,7 @@ def page(days: tuple[DayChange, ...] = DAYS) -> str:
 def test_every_day_says_in_signs_how_far_it_is_from_what_it_was() -> None:
     html = page()
     for shade, sign, says in (
-        (0, "=", "2016-12-30: came out as it was"),
+        (0, "=", "2016-12-30: came out unchanged"),
         (1, "≠", "2016-12-31: other content, the sum of paid as before"),
         (2, "0.4", "2017-01-01: the sum of paid 0.40 % apart"),
         (2, "&lt;.1", "2017-01-02: the sum of paid 0.05 % apart"),

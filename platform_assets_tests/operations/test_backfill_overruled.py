@@ -126,7 +126,7 @@ def test_days_that_turn_out_to_need_nothing_are_not_counted_as_published(platfor
     before = read_record(platform.lake, file.name)
     assert "3 days of tables, 0 B" in standing(before), "nobody knows yet"
     record = apply(platform, no_session, file, AUTHOR, report=said.append)
-    assert (record.published_days, record.left_alone) == (1, 2), "what gold reads came out as it was"
+    assert (record.published_days, record.left_alone) == (1, 2), "what gold reads came out unchanged"
     assert said[-1] == f"Published in release {record.release}: 1 day of tables, 2 more left as they were."
     assert "1 day of tables, 2 more left as they were, 0 B" in standing(record)
     assert f"`{record.publication}`: 1 day of tables, 2 more left as they were." in "\n".join(

@@ -171,7 +171,7 @@ def test_a_folder_that_is_no_copy_of_this_lake_is_refused(lake: Lake, copy: Lake
         copied(lake, copy)
     publish(lake, staged_manifest(lake, SEEN))
     for inside in (lake, Lake.at(on_disk(lake.root / "backup"))):
-        with pytest.raises(LakeError, match="lies in the lake"):
+        with pytest.raises(LakeError, match="is inside the lake"):
             copied(lake, inside)
     other = Lake.at(tmp_path / "other")
     publish(other, staged_manifest(other, SEEN))

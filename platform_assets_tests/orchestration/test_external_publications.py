@@ -237,8 +237,7 @@ def test_a_check_says_in_whole_sentences_who_published_put_back_or_erased(tmp_pa
     assert said[0].startswith("Kept nothing of the day back when it was published, by ")
     assert said[0].endswith(" (`a test`), not by a run of Dagster.")
     assert said[1] == (
-        "Kept nothing back of what the day was when that was first published; it was put back, by Zoë "
-        "(`it was wrong`), not by a run of Dagster."
+        "Passed when the restored content was first published, by Zoë (`it was wrong`), not by a run of Dagster."
     )
     assert said[2] == (
         "Kept nothing of the day back when it was published; rows were taken out of it since, by zoe (`request 1`), "

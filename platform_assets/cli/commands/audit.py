@@ -59,13 +59,13 @@ _SHOWN = 20
 
 def audit(
     tables: Annotated[
-        list[str] | None, typer.Argument(metavar="TABLE", help="Only these; the chain is always whole.")
+        list[str] | None, typer.Argument(metavar="TABLE", help="Only these; the chain is always checked as a whole.")
     ] = None,
     days: Days = None,
     fast: Annotated[bool, typer.Option("--fast", help="Only the chain and the logs, no files.")] = False,
-    every_release: Annotated[bool, typer.Option("--all", help="Also files that only older releases show.")] = False,
+    every_release: Annotated[bool, typer.Option("--all", help="Also files that only older releases need.")] = False,
     read_mb: Annotated[
-        int, typer.Option("--read-mb", min=0, help="Read about so many MB of files page by page, other ones every day.")
+        int, typer.Option("--read-mb", min=0, help="Read about so many MB of files page by page, others every day.")
     ] = 200,
     read_all: Annotated[bool, typer.Option("--read-all", help="Read every file page by page.")] = False,
     digests: Annotated[bool, typer.Option("--digests", help="Also compute every day's digest, with Spark.")] = False,

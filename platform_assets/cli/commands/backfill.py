@@ -68,7 +68,7 @@ def new(
     tables: Annotated[list[str], typer.Argument(metavar="TABLE", help="To be computed.")],
     author: Author,
     days: Days = None,
-    stale: Annotated[bool, typer.Option("--stale", help="The days that are stale, in place of --days.")] = False,
+    stale: Annotated[bool, typer.Option("--stale", help="The days that are stale, instead of --days.")] = False,
     only: Only = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Where to; NAME.yaml in the folder of plans by default.")

@@ -396,7 +396,7 @@ def remove_demo(settings: Settings) -> None:
         folder = folder_of(place)
         if folder is None or settings.state.resolve() not in folder.resolve().parents:
             raise DemoError(
-                f"{place} lies outside the state folder {settings.state}, so the demo does not remove it.", _INSIDE
+                f"{place} is outside the state folder {settings.state}, so the demo does not remove it.", _INSIDE
             )
     _mark(settings, is_being_removed=True)
     # The ledger first: a lake without one gets it anew, and a ledger without its lake is refused.

@@ -148,7 +148,7 @@ def verify(
         typer.Option(min=0, help=f"Days to draw besides the newest; {_DRAWN} by default, {_DRAWN_BESIDE} to admit."),
     ] = None,
     seed: Seed = None,
-    keys: Annotated[bool, typer.Option("--keys", help="Name keys of silver that lie on two days instead.")] = False,
+    keys: Annotated[bool, typer.Option("--keys", help="Name keys of silver that are on two days instead.")] = False,
     admit: Annotated[bool, typer.Option("--admit", help="On Sail, too; a table that is alike is admitted.")] = False,
 ) -> Report:
     """Recompute published days from their original inputs; exit code 1 if one differs."""

@@ -288,7 +288,7 @@ def backup(
         if done.gone:
             yield f"{counted(done.gone, 'file')} of older releases had been deleted before."
         if not with_ledger:
-            yield "The ledger is no SQLite file: copy its database with the server's own tool, for example pg_dump."
+            yield "The ledger is not a SQLite file: copy its database with the server's own tool, for example pg_dump."
         yield from (Note("red", "damaged", sentence) for sentence in done.damaged)
         if done.damaged:
             yield Note("bold", "  What to do:", "`platform-assets admin audit --all` names what repairs the lake.")
@@ -304,7 +304,7 @@ def restore(
     generation: Annotated[str | None, typer.Option("--generation", help="Which one; the newest by default.")] = None,
     listed: Annotated[bool, typer.Option("--list", help="Only show which generations there are.")] = False,
     only_rehearsed: Annotated[
-        bool, typer.Option("--rehearse", help="Restore beside the backup, read all of it, and leave no trace.")
+        bool, typer.Option("--rehearse", help="Restore to a temporary place, read all of it, and remove it.")
     ] = False,
 ) -> Report:
     """Restore lake and ledger from a backup to the places in the settings, or rehearse it; nothing is ever replaced.
@@ -395,7 +395,7 @@ def _restore(backup: BackupFolder, generation: Generation) -> Report:
 
 def recover(
     undo: Annotated[
-        bool, typer.Option("--undo", help="Put tables back to what the newest release shows instead of finishing.")
+        bool, typer.Option("--undo", help="Return tables to the newest release instead of finishing.")
     ] = False,
     reason: Reason = None,
     by: By = None,

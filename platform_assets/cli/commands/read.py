@@ -69,7 +69,7 @@ def read(
     if table is None:
         raise UsageError("Missing argument TABLE.", "Name one, as gold.daily_sales; `status` lists them.")
     if stage is not None and release is not None:
-        raise UsageError("A stage lies over the release that it was opened over.", "Leave out --release.")
+        raise UsageError("A stage is based on the release at which it was opened.", "Leave out --release.")
     table = _one_table(table) if is_selector(table) else table
     settings = load_settings()
     chosen = None if days is None else parse_days(days, settings)

@@ -57,7 +57,7 @@ _KINDS = {
     "stage": "drops a stage: what it holds is deleted, nothing that readers see changes",
     "rollback": "lifts a rollback: days that it keeps until lifted are computed again",
     "pin": "ends a pin: maintenance may delete what only this release needs",
-    "foreign": "puts a table back to what the release shows: what another tool committed is undone",
+    "foreign": "returns a table to the release: commits of another tool are undone",
 }
 """What undoing each kind of thing does; the kinds are written before a name, as `run:NAME`."""
 _ROLLBACKS = ("publication", "release", "run", "since")

@@ -321,7 +321,7 @@ def refuse_unsound(snapshot: LakeSnapshot, table: str, days: Collection[date], s
         state, record, over = states[day], records.get(day), staged.get(day)
         is_other = over is not None and (over.scope is None or over.scope.keys != scope.texts)
         unsound = {
-            f"lies in the stage already, and not just its {scope}": is_other,
+            f"is in the stage already, with more than its {scope}": is_other,
             "reads a day that is missing or not good": isinstance(state, Blocked),
             "is held": day in held or isinstance(state, Held),
             "is no day of the calendar": not isinstance(state, Stale),

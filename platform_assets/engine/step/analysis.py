@@ -121,7 +121,7 @@ def _contract_errors(
     """Return errors of conditions and reconciliations."""
     errors: list[PlatformError] = []
     if contract.void_condition:
-        what = f"`voided` of {contract.name} is no condition over its columns: {contract.voided}"
+        what = f"`voided` of {contract.name} is not a condition on its columns: {contract.voided}"
         with _noted(errors, contract, "voided", what):
             rows = _empty(spark, contract, is_raw=True).select(*contract.column_names)
             rows.where(contract.void_condition).schema  # noqa: B018
@@ -148,13 +148,13 @@ def _rule_errors(spark: SparkSession, contract: Contract, source: Contract, erro
 def _judging_errors(spark: SparkSession, contract: Contract, errors: list[PlatformError]) -> None:
     rows, before = _empty(spark, contract), len(errors)
     for rule in contract.judging_rules:
-        what = f"The rule {rule.name!r} of {contract.name} is no condition over its columns: {_shown(rule)}"
+        what = f"The rule {rule.name!r} of {contract.name} is not a condition on its columns: {_shown(rule)}"
         with _noted(errors, contract, rule.name, what):
             rows.groupBy(DAY).agg(*rule_aggregates([rule])).schema  # noqa: B018
     for rule in contract.judging_rules if len(errors) == before else ():
         if changing := not_repeatable(rows.select(keeps(rule))):
             named = ", ".join(changing)
-            what = f"The rule {rule.name!r} of {contract.name} would not say the same a second time: it uses {named}"
+            what = f"The rule {rule.name!r} of {contract.name} would not give the same result again: it uses {named}"
             errors.append(ExpressionError(f"{what}.", contract.name, rule.name))
 
 

@@ -125,7 +125,7 @@ _CAUSES: Mapping[Cause, tuple[str, str]] = {
     "again": (
         "a second computation from the same rows has other content",
         (
-            "Leave out what changes from one time to the next: the clock, random numbers, uuid, also those of Python "
+            "Leave out what differs between two computations: the clock, random numbers, uuid, also those of Python "
             "and of functions it calls. A moment or a seed belongs into the data."
         ),
     ),
@@ -156,7 +156,7 @@ def refuse_what_cannot_repeat(contract: Contract, frame: DataFrame) -> None:
     if expressions := not_repeatable(frame):
         named = ", ".join(f"{name} ({why})" for name, why in expressions.items())
         raise NotRepeatableError(
-            f"The transform of {contract.name} would not give the same a second time: it uses {named}; no day "
+            f"The transform of {contract.name} would not give the same result again: it uses {named}; no day "
             "was published with it.",
             "Leave it out of the transform: what it gives belongs into the data, where it is the same every time.",
         )
@@ -188,7 +188,7 @@ def probe(inputs: StepInputs, staged: Callable[[], DataFrame], digests: Mapping[
         masking = inputs.snapshot.platform.masking
         where = _where(contract, staged().where(F.col(DAY) == F.lit(day)), frame, masking)
         raise NotRepeatableError(
-            f"The transform of {contract.name} does not always give the same: {day} was tried, and {what}{where}; "
+            f"The transform of {contract.name} does not always give the same result: {day} was tried; {what}{where}; "
             "neither it nor a day computed with it was published.",
             todo,
         )

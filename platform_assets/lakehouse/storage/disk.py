@@ -43,7 +43,7 @@ def path_of(place: str) -> str:
         url = urlsplit(place)
         if url.scheme != "file" or url.netloc not in ("", "localhost"):
             raise LakeError(
-                f"A lake cannot lie in {place}: only on a disk of this machine, or one that is mounted here.",
+                f"A lake cannot be in {place}: only on a disk of this machine, or one that is mounted here.",
                 "Name a folder in PLATFORM_LAKE.",
             )
         place = unquote(url.path)

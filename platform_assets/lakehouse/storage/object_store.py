@@ -60,7 +60,7 @@ class Stored(Location):
         if not names_bucket(url):
             known = " or ".join(FORMS.values())
             raise LakeError(
-                f"A lake cannot lie in {without_secrets(url)}.",
+                f"A lake cannot be in {without_secrets(url)}.",
                 f"Name a folder of this machine or {known} in PLATFORM_LAKE.",
             )
         return cls(url.rstrip("/"))

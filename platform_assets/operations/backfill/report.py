@@ -73,7 +73,7 @@ class DayChange:
         if not self.digests[0]:
             return "new", 4, f"{self.day}: never computed before"
         if self.is_equal:
-            return "=", 0, f"{self.day}: came out as it was"
+            return "=", 0, f"{self.day}: came out unchanged"
         what = "rows"
         pair: tuple[Figure, Figure] = self.rows
         if measure and self.figures:
@@ -238,7 +238,7 @@ def _before_and_after(
     yield Heading("Before and after")
     days = [day for table in tables for day in table.days]
     if all(day.is_equal for day in days):
-        yield f"Nothing changed: {counted(len(days), 'day')} of tables came out as they were."
+        yield f"Nothing changed: {counted(len(days), 'day')} of tables came out unchanged."
     numbers = ("days", "of these changed", "rows before", "rows after", "difference", "size before", "size after")
     rows = []
     for table in tables:
@@ -255,7 +255,7 @@ def _before_and_after(
         yield Points([f"Amounts of {name} are not shown: {why}." for name, why in unread.items()])
     for table in tables:
         cells = {day.day: day.cell(table.measure) for day in table.days}
-        nothing = [] if table.changed else ["Nothing changed: all its days came out as they were."]
+        nothing = [] if table.changed else ["Nothing changed: all its days came out unchanged."]
         calendar = Calendar(f"Days of {table.table} by change", _KEY, cells)
         yield Details("", [Heading(table.table, 3), calendar, *nothing, *_plots(table)])
     of_days = []

@@ -208,7 +208,7 @@ def _new(platform: Platform, author: Author, name: str) -> OpenStage:
     publication = publication_of(platform.lake, number)
     if publication is None:
         raise StageError(
-            f"Nothing was published yet, so the stage {name} has nothing to lie over.",
+            f"Nothing was published yet, so the stage {name} has no release to be based on.",
             "Run `platform-assets refresh` first.",
         )
     moment = datetime.now(UTC)

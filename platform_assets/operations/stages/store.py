@@ -120,7 +120,7 @@ def refuse_damaged(platform: Platform, stage: OpenStage) -> None:
     name = stage.name
     if publication_of(platform.lake, stage.release) != stage.publication:
         raise StageError(
-            f"The stage {name} lies over release {stage.release} (publication {stage.publication}), which this lake "
+            f"The stage {name} is based on release {stage.release} (publication {stage.publication}), which this lake "
             "does not have: it was restored from an older backup, or is another one.",
             f"Drop it with {dropped_by(platform.lake, name)} and compute it again.",
         )
@@ -128,7 +128,7 @@ def refuse_damaged(platform: Platform, stage: OpenStage) -> None:
         require_whole(platform.lake, stage.release)
     except (BeyondWindowError, ErasedError) as error:  # opened while an erasure looked for its rows
         raise StageError(
-            f"The stage {name} lies over a release that is gone. {error.what}",
+            f"The base release of the stage {name} is gone. {error.what}",
             f"Drop it with {dropped_by(platform.lake, name)} and compute it again.",
         ) from None
     for change in stage.staged.tables.values():

@@ -37,7 +37,7 @@ from platform_assets.records.history import COMPACTION, ERASURE, ROLL_BACK, DayR
 from platform_assets.words import as_code, visible
 
 _JUDGED_BEFORE = {
-    ROLL_BACK: "Kept nothing back of what the day was when that was first published; it was put back",
+    ROLL_BACK: "Passed when the restored content was first published",
     ERASURE: "Kept nothing of the day back when it was published; rows were taken out of it since",
 }
 """What checks say of days that no gate looked at again, by the kind of their publication."""

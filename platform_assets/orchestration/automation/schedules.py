@@ -232,7 +232,7 @@ def _look(platform: PlatformResource) -> None:
         found = keys_on_two_days(opened, opened.catalogue.names)
     if lines := [f"{table}: {one}" for table, repeated in found.items() for one in repeated]:
         todo = "Set moves_within_days to what lies between the days; `platform-assets admin verify --keys` shows all."
-        raise dg.Failure(f"Keys lie on two days and count twice. {visible(lines[0])}.\n{todo}", allow_retries=False)
+        raise dg.Failure(f"Keys are on two days and count twice. {visible(lines[0])}.\n{todo}", allow_retries=False)
 
 
 @dg.job(name="keys", executor_def=dg.in_process_executor, description="Look for keys on two days.")

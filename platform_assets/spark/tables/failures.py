@@ -175,7 +175,7 @@ def values_explained(table: str, days: Collection[date]) -> Iterator[None]:
         first, last = min(days), max(days)
         of_days = f"{first}" if first == last else f"one of the days {first}..{last}"
         raise TransformError(
-            f"What computes {table} fails on a value of {of_days}: {said}",
+            f"The computation of {table} fails on a value of {of_days}: {said}",
             "Correct its transform, or have a rule quarantine such rows; none of these days was published. "
             "`platform-assets status stale` shows what waits.",
         ) from error
