@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import lru_cache
+from pathlib import Path
 
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
@@ -48,6 +49,7 @@ from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.circuit import TableVerdict
 from platform_assets.planning.day_states import Stale
 from platform_assets.records.code_version import Attempt
+from platform_assets.settings import Settings
 from platform_assets.spark.compare.profiles import rule_aggregates
 from platform_assets.spark.compare.reconciliation import figures_by_key
 from platform_assets.spark.raw.versions import keeps, with_verdict
@@ -327,8 +329,13 @@ def _verdict_on(platform: Platform, contract: Contract, software: Mapping[str, s
     return hashlib.sha256(repr(known).encode()).hexdigest()[:16]
 
 
+def analysed_file(settings: Settings) -> Path:
+    """Return the file that says which contracts and transforms were found to be right."""
+    return settings.state / "analysed.json"
+
+
 def _file(platform: Platform) -> Location:
-    return located(platform.settings.state / "analysed.json")
+    return located(analysed_file(platform.settings))
 
 
 def _found_right(file: Location) -> dict[str, str]:

@@ -21,6 +21,7 @@ from platform_assets.contracts import DAY, Catalogue, Contract, LandingFiles
 from platform_assets.contracts.rules import quarantine_table, with_quarantine
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import RefreshResult, refresh
+from platform_assets.engine.step.analysis import analysed_file
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.errors import NeverPublishedError
 from platform_assets.operations.opening import open_platform
@@ -34,12 +35,16 @@ from platform_assets.sources.source import Source
 from platform_assets.spark.session.on_demand import SparkOnDemand
 
 _FEW_ROWS = {
-    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.files.minPartitionNum": "1",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 """Planning and starting tasks is all that they cost; results are the same."""
+_ANALYSED = "analysed-by-tests.json"
+"""In the state folder: which contracts and transforms earlier tests found to be right, as `analysed.json` is for runs,
+whose tables may have other sources."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,7 @@ class TableTests:
                 "settle_s": 0,
             }
             settings = self.settings.model_copy(update=own)
+            _copy(self.settings.state / _ANALYSED, analysed_file(settings))
             catalogue = with_deliveries(self.catalogue)
             _deliver(settings, tests[0].given, catalogue)
             request = Request(tables=frozenset(wanted), by_table=wanted, by_person=True)
@@ -106,6 +112,7 @@ class TableTests:
                 with open_platform(settings) as opened:
                     platform = replace(opened, catalogue=catalogue)
                     done = refresh(platform, self._session, author, self.progress, request=request)
+                    _copy(analysed_file(settings), self.settings.state / _ANALYSED)
                     return _outcome(platform, done, wanted)
             except PlatformError as error:  # the tests fail by it, and others go on
                 return _Outcome({}, {}, (*error.lines, error.todo))
@@ -115,6 +122,11 @@ class TableTests:
         for name, value in _FEW_ROWS.items():
             session.conf.set(name, self.settings.spark_conf.get(name, value))
         return session
+
+
+def _copy(file: Path, to: Path) -> None:
+    with suppress(OSError):  # without it, all is looked at again
+        to.write_bytes(file.read_bytes())
 
 
 def with_deliveries(catalogue: Catalogue) -> Catalogue:

@@ -41,6 +41,8 @@ TUNING: Mapping[str, str] = {
     # No unwanted screens and ports
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Of every query Spark keeps its plan as a text for a page that is not there; the usual form is the dearest
+    "spark.sql.ui.explainMode": "simple",
     # The log of a year is some hundred files: one task reads it faster than fifty
     "spark.databricks.delta.snapshotPartitions": "1",
     # Every stage is a log that is read a few times, then never; Delta would keep 10,000 of them, each with plans of

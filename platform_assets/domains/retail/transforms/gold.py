@@ -1,4 +1,4 @@
-"""Gold: what people read, summed per day."""
+"""Gold: what people read, summed per day. The month to date is a query, in `gold/sales_month_to_date.sql`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def daily_sales(transactions: DataFrame, products: History) -> DataFrame:
         F.sum("quantity").alias("units"),
         *(F.sum(name).alias(name) for name in ("gross", "discounts", "net")),
     )
-    return _totals(per_basket.withColumn("baskets", F.lit(1)))
+    sums = [F.sum(name).cast(type_).alias(name) for name, type_ in FIGURES.items()]
+    return per_basket.withColumn("baskets", F.lit(1)).groupBy("event_date", "store_id", "department").agg(*sums)
 
 
 def household_28d(transactions: Windowed) -> DataFrame:
@@ -59,13 +60,3 @@ def household_28d(transactions: Windowed) -> DataFrame:
             F.min(F.date_diff("event_date", "source_date")).alias("recency_days"),
         )
     )
-
-
-def sales_month_to_date(daily_sales: Windowed) -> DataFrame:
-    """Sales per store and department since the first of the month."""
-    return _totals(daily_sales.per_day())
-
-
-def _totals(rows: DataFrame) -> DataFrame:
-    sums = [F.sum(name).cast(type_).alias(name) for name, type_ in FIGURES.items()]
-    return rows.groupBy("event_date", "store_id", "department").agg(*sums)
