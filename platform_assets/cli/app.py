@@ -16,7 +16,7 @@ from contextlib import nullcontext, suppress
 from functools import cache, wraps
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, NoReturn
+from typing import Annotated, Any, NamedTuple, NoReturn, get_args
 
 import typer
 
@@ -155,6 +155,9 @@ def _reporting(command: Callable[..., Report | None]) -> Callable[..., Any]:
             show(report, as_json)
 
     options.append(_option("as_json", AsJson, False))
+    for type_, *described in filter(None, (get_args(option.annotation) for option in options)):
+        if type_ is bool:
+            described[0].metavar = ""  # the help would show a flag as if it took a value
     printed.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
     return printed
 
