@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import warnings
 from contextlib import suppress
 from importlib import import_module
 
@@ -23,6 +24,8 @@ EVERY_RUN = (
 for name in EVERY_RUN:
     with suppress(ImportError):
         import_module(name)
+# A copy looks for the module that its server began as, and finds it here: as it is to be.
+warnings.filterwarnings("ignore", message=".*found in sys.modules after import of package")
 # Python's own numbers of chance are other ones in each copy. NumPy's would be the same in all.
 if "numpy" in sys.modules:
     os.register_at_fork(after_in_child=lambda: sys.modules["numpy"].random.seed())

@@ -203,7 +203,8 @@ class Acts:
     def _is_plain(self, module: Module, chain: Chain) -> bool:
         """Return whether a name is bound to a value that use on import cannot change."""
         return all(
-            isinstance(one, DEFINITIONS) or (len(bound) == 1 and self._is_plain_value(target.module, _value(one)))
+            isinstance(one, DEFINITIONS)
+            or ((len(bound) == 1 or _is_tuple(one)) and self._is_plain_value(target.module, _value(one)))
             for target in self._lookup.resolve(module, chain)
             if target.module and target.name
             for bound in [target.module.bound.get(target.name, [])]
@@ -291,6 +292,10 @@ def _parts_of(node: ast.expr | ast.arguments) -> list[ast.expr | None]:
 
 def _value(statement: ast.AST) -> ast.expr | None:
     return statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
+
+
+def _is_tuple(statement: ast.AST) -> bool:
+    return isinstance(_value(statement), ast.Tuple)
 
 
 def _methods(node: ast.ClassDef) -> set[str]:

@@ -84,6 +84,7 @@ def test_an_edit_of_what_a_transform_reaches_changes_its_version(module: str, be
         pytest.param("shop.helpers", "return rows\n", "return -rows\n", id="beside_an_imported_function"),
         pytest.param("shop.money", "return 0", "return 1", id="beside_a_function_of_an_imported_module"),
         pytest.param("shop.contracts", "(1, 2)", "(1, 2, 3)", id="the_contracts"),
+        pytest.param("shop.contracts", "(1, 2)", "(1, 2)\nTABLES = (*TABLES, 3)", id="a_contract_at_their_end"),
     ],
 )
 def test_an_edit_of_what_a_transform_does_not_reach_leaves_its_version(module: str, before: str, after: str) -> None:
