@@ -293,7 +293,7 @@ def in_python(value: Any) -> str:
 
 
 def test(
-    tables: Annotated[list[str] | None, typer.Argument(help="Tables whose tests are run; all by default.")] = None,  # noqa: PT028
+    tables: Annotated[list[str] | None, typer.Argument(help="Tables or selectors; all by default.")] = None,  # noqa: PT028
 ) -> Report:
     """Run tests of tables: rows in, computed in a lake of their own, rows out; exit code 1 if any differ."""
     settings = load_settings()
