@@ -96,6 +96,9 @@ def init(
         steps = [f"  write domains = {json.dumps([*domains, domain])} in {project / PROJECT_FILE}"]
     else:
         steps = [f"  cd {shlex.quote(str(target))}    # platform.toml says there which platform it is: no variables"]
+    if found and not project:
+        first, last = found.days
+        steps.append(f"  # platform.toml: the calendar is {first}..{last}, as in the files; for more set calendar_last")
     steps += _landing_steps(files or (), found, domain, is_new=project is None)
     steps += [
         "  platform-assets check                # contracts and transforms, before any row",
