@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
-Kind = Literal["held", "circuit", "failed", "plan"]
+Kind = Literal["held", "circuit", "failed", "plan", "schema"]
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 _QUIET = re.compile(r"(\d\d:\d\d)-(\d\d:\d\d)(?: ([A-Za-z_/+-]+\d*))?")
 
@@ -19,7 +19,7 @@ class Route(BaseModel):
 
     Args:
         url_env: the environment variable that holds the address, which is a secret.
-        kinds: of incidents, and `plan` for events that plan files list.
+        kinds: of incidents, `plan` for events that plan files list, and `schema` for columns otherwise than declared.
         owners: of tables, and of plans; empty for all.
         quiet: hours at which nothing is sent, as `22:00-07:00` in UTC or `22:00-07:00 Europe/Berlin`. Afterwards the
             route gets incidents that still last.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
-from platform_assets.contracts.errors import ContractError, check_declaration
+from platform_assets.contracts.errors import ContractError, Minutes, check_declaration
 from platform_assets.contracts.files import Csv
 
 Format = Literal["parquet", "csv", "json"]
@@ -43,6 +43,13 @@ def format_of(name: str, source: LandingFiles | None = None) -> Format | None:
     return None if known == "parquet" and stem != small else known
 
 
+_POLICIES = ("rescue", "ignore", "fail")
+_BY_CONTRACT = {
+    "add": 'Give "rescue": values are kept. Once a Column is declared, `admin reload` takes it from older files.',
+    "widen": "Leave it out: a wider number is taken where it fits. Else declare the wider type, then `admin reload`.",
+}
+"""Policies of others, and what there is in their place."""
+
 _MARKER = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -75,6 +82,13 @@ class LandingFiles:
         csv: how CSV files are written; by default as RFC 4180 says, in UTF-8, with commas and a header.
         records: where the array of objects is within one JSON document, as `("data", "items")`. By default each line is
             an object, or the file is an array of them.
+        schema_drift: what happens to columns that the contract does not declare. `rescue` keeps them as JSON in
+            `_rescued`; `ignore` leaves them out; `fail` refuses the file, of JSON the row, and also files in which a
+            number is wider than declared: docs/schema-drift.md.
+        rescued_in: a nullable `string` column of the contract that gets what `_rescued` has, for transforms to read.
+        ask_again: a command that writes the rows of some days into `{folder}` once more, as `("fetch", "--from",
+            "{first}", "--to", "{last}", "--into", "{folder}")`, for `admin pull --days`: docs/read-again.md.
+        ask_again_minutes: after which the command is ended.
     """
 
     folder: str
@@ -84,6 +98,10 @@ class LandingFiles:
     replaces: Literal["days", "table"] | None = None
     csv: Csv | None = None
     records: tuple[str, ...] = ()
+    schema_drift: str = "rescue"
+    rescued_in: str | None = None
+    ask_again: tuple[str, ...] = ()
+    ask_again_minutes: Minutes = 60
 
     def __post_init__(self) -> None:
         check_declaration(self, f"The source {self.folder!r}", self._problems)
@@ -108,6 +126,34 @@ class LandingFiles:
                 'Give resent="anew": a table may go back to what it was.',
                 field="resent",
             )
+        if self.schema_drift in _BY_CONTRACT:
+            yield ContractError(
+                f"The source {self.folder!r} has schema_drift={self.schema_drift!r}, and a table has the columns "
+                "of its contract, which is code that people review.",
+                _BY_CONTRACT[self.schema_drift],
+                field="schema_drift",
+            )
+        elif self.schema_drift not in _POLICIES:
+            yield ContractError(
+                f"The source {self.folder!r} has the unknown schema_drift={self.schema_drift!r}.",
+                f"Give one of {', '.join(_POLICIES)}.",
+                field="schema_drift",
+            )
+        if self.rescued_in is not None and self.schema_drift != "rescue":
+            yield ContractError(
+                f"The source {self.folder!r} keeps columns in {self.rescued_in!r} that schema_drift="
+                f"{self.schema_drift!r} does not keep.",
+                'Leave out `rescued_in`, or give schema_drift="rescue".',
+                field="rescued_in",
+            )
+        if self.ask_again and (self.is_read or not any("{folder}" in word for word in self.ask_again)):
+            yield ContractError(
+                f"The source {self.folder!r} cannot be asked again by the command {' '.join(self.ask_again)!r}.",
+                "Leave it out: a source that is read reads again by itself."
+                if self.is_read
+                else "Give the command {folder}, where it writes the rows, as one of its words.",
+                field="ask_again",
+            )
         if self.complete is None:
             return
         taken = {*FORMATS, *COMPRESSIONS, *(self.csv.endings if self.csv else ())}
@@ -126,6 +172,12 @@ class LandingFiles:
         return False
 
     @property
+    def drift_outcome(self) -> str:
+        """Return what becomes of columns that the contract does not declare, after their names."""
+        kept = f"kept in {self.rescued_in or '_rescued'}"
+        return {"ignore": "left out", "fail": "refused"}.get(self.schema_drift, kept)
+
+    @property
     def marks_files(self) -> bool:
         """Return whether each file has its own marker, instead of the folder of an arrival date."""
         return self.complete is not None and self.complete.startswith(".")
@@ -136,4 +188,10 @@ class LandingFiles:
         Args:
             contract: the `Contract`, whose own fields are right.
         """
-        yield from ()
+        if (name := self.rescued_in) is None:
+            return
+        kept = next((column for column in contract.columns if column.name == name), None)
+        fits = kept is not None and kept.type == "string" and kept.may_be_absent and not (kept.source_name or kept.path)
+        if not fits or name in contract.needed:
+            todo = f'Declare Column({name!r}, "string", …, may_be_absent=True), with neither `source_name` nor `path`.'
+            yield f"keeps undeclared columns in {name!r}, which is no column for them", todo, "rescued_in"

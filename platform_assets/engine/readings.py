@@ -162,7 +162,7 @@ def pull(platform: Platform, contract: Contract, asked: Again | None = None) -> 
         raise _waits(contract, read)
     if read.waiting:
         return len(read.waiting)
-    with _private_folder(platform, contract) as folder:
+    with private_folder(platform, contract) as folder:
         source = source_of(contract)
         reading = (
             source.again(contract, read.so_far, folder, asked) if asked else source.read(contract, read.so_far, folder)
@@ -208,7 +208,7 @@ def verify_source(
             raise stuck
         if read.waiting:
             raise _waits(contract, read)
-        with _private_folder(platform, contract) as folder:
+        with private_folder(platform, contract) as folder:
             found = source.drift(contract, read.so_far, folder, days, most)
             if found.repair and repair:
                 _land(platform, contract, found.repair, read, folder)
@@ -237,7 +237,7 @@ def _stuck(contract: Contract, read: Readings) -> SourceError | None:
 
 
 @contextmanager
-def _private_folder(platform: Platform, contract: Contract) -> Iterator[Path]:
+def private_folder(platform: Platform, contract: Contract) -> Iterator[Path]:
     """Yield an empty folder that is removed afterwards."""
     platform.settings.make_state()
     folder = platform.settings.state / "reading" / contract.table
@@ -277,13 +277,18 @@ def _land(platform: Platform, contract: Contract, reading: Reading, read: Readin
         ending = "".join(file.suffixes)
         name = f"{read.newest + 1:08}.{reading.position}.{number}of{len(files)}{ending}"
         hidden = target / f".{name}"
-        shutil.copyfile(file, hidden)
-        with hidden.open("rb") as written:
-            os.fsync(written.fileno())
-        rests = hidden.stat().st_mtime - max(_RESTS_S, platform.settings.settle_s)
-        os.utime(hidden, (rests, rests))
+        land_file(file, hidden, platform.settings.settle_s)
         hidden.replace(target / name)
     return len(files)
+
+
+def land_file(file: Path, hidden: Path, settle_s: float) -> None:
+    """Copy a file to where nothing lists it until it gets its name, as one that has rested for long enough."""
+    shutil.copyfile(file, hidden)
+    with hidden.open("rb") as written:
+        os.fsync(written.fileno())
+    rests = hidden.stat().st_mtime - max(_RESTS_S, settle_s)
+    os.utime(hidden, (rests, rests))
 
 
 def _quiet_dates(platform: Platform, contract: Contract, reading: Reading, read: Readings) -> list[date]:

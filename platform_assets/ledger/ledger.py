@@ -60,6 +60,7 @@ from platform_assets.records.history import (
     Hold,
     PublicationRecord,
 )
+from platform_assets.records.schema_drift import DriftEvent, Noted, events
 
 
 class Ledger:
@@ -246,6 +247,10 @@ class Ledger:
     def arrivals(self, table: str | None = None, *, refused_only: bool = False) -> tuple[ArrivalRecord, ...]:
         """Return all arrivals, oldest first; a file that was refused and delivered again occurs each time."""
         return tuple(map(to_arrival, self._database.rows(queries.all_arrivals(table, refused_only=refused_only))))
+
+    def schema_drift(self, table: str | None = None) -> tuple[DriftEvent, ...]:
+        """Return how columns of arrivals differed from their contracts, each difference once, the oldest first."""
+        return events(Noted(**row) for row in self._database.rows(queries.noted(table)))
 
     def known_files(self, table: str) -> Sequence[Row[tuple[str, int, int, str, bool]]]:
         """Return path, size, modification time and hash of arrivals, and whether all of each was refused."""

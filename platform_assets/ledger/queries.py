@@ -15,6 +15,7 @@ from sqlalchemy import (
     ScalarSelect,
     Select,
     Table,
+    Text,
     and_,
     bindparam,
     case,
@@ -41,6 +42,7 @@ from platform_assets.records.history import (
 )
 from platform_assets.records.manifest import Warned
 from platform_assets.records.outbox import AnnouncedDay
+from platform_assets.records.schema_drift import Noted
 
 Row = Mapping[str, Any]
 
@@ -100,6 +102,19 @@ def all_arrivals(table: str | None, *, refused_only: bool) -> Select[Any]:
         is_refused = (ranked.c.refused > 0) | ranked.c.reason.is_not(None)
         query = query.where(ranked.c.newest == 1, ranked.c.kind != "replay", is_refused)
     return query.order_by(ranked.c.release, ranked.c.table, ranked.c.arrival_date, ranked.c.path)
+
+
+def noted(table: str | None) -> Select[Any]:
+    """Select equal notes of arrivals of a table once, with the first arrival that had them."""
+    file, made = arrivals.c, publications.c.created_at
+    alike = (file.table, cast(file.notes, Text))
+    number = func.row_number().over(partition_by=alike, order_by=(its_release, file.arrival_date, file.path))
+    last, count = func.max(made).over(partition_by=alike), func.count().over(partition_by=alike)
+    inner = select(file.table, file.notes, file.path, file.arrival_date, made.label("since"))
+    inner = inner.add_columns(last.label("last"), count.label("files"), number.label("number"))
+    inner = counting(inner).where(cast(file.notes, Text) != "[]")
+    ranked = (inner if table is None else inner.where(file.table == table)).subquery()
+    return select(*(ranked.c[name] for name in Noted._fields)).where(ranked.c.number == 1)
 
 
 def known_files(table: str) -> Select[Any]:

@@ -6,13 +6,15 @@ import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from itertools import islice
+from typing import Any
 
 from platform_assets.contracts import Column, Contract
-from platform_assets.records.raw_rows import BROKEN, MARK, WHOLE, restored
+from platform_assets.records.raw_rows import BROKEN, MARK, UNREADABLE, WHOLE, restored
+from platform_assets.records.schema_drift import extra_notes, missing_note
 from platform_assets.sources.limits import Limits
 from platform_assets.sources.text import UNMARKED_UTF_16, Lines
 
@@ -31,6 +33,8 @@ _NAMES_SHOWN = 10
 _LETTERS_SHOWN = 60
 _MOST_FIELDS = 20_000
 """Spark's CSV parser gives up on a whole file at a line with more."""
+Path = tuple[str | int, ...]
+"""Of a value in an object of JSON."""
 _LINE_SHOWN = 100
 """Characters of a line."""
 _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
@@ -42,7 +46,9 @@ def wrong_columns(columns: Sequence[str], contract: Contract) -> str | None:
 
     Spark ignores case, so names that differ only in case are one name twice.
     """
+    assert contract.source is not None
     longest = max((len(name) for name in columns), default=0)
+    extra, kept_in = extra_columns(columns, contract), contract.source.rescued_in
     repeated = listed([name or "without a name" for name in repeated_names(columns)])
     reserved = ", ".join(sorted({name for name in columns if folded(name) in RESERVED}))
     reasons = (
@@ -52,6 +58,14 @@ def wrong_columns(columns: Sequence[str], contract: Contract) -> str | None:
         f"has the column {repeated} more than once" if repeated else None,
         missing_columns(columns, contract),
         f"has the column {reserved}, a name the platform keeps for itself; rename it" if reserved else None,
+        f"has the column {kept_in}, in which {contract.name} keeps those that it does not declare; rename `rescued_in` "
+        "of its source"
+        if kept_in in columns
+        else None,
+        f"has the column {listed(extra)}, which the contract does not declare, and its source has schema_drift='fail'; "
+        "declare it, or rescue or ignore it"
+        if extra and contract.source.schema_drift == "fail"
+        else None,
     )
     return "; ".join(filter(None, reasons)) or None
 
@@ -61,13 +75,10 @@ def missing_columns(names: Collection[str], contract: Contract, where: str = "")
 
     A column that may be absent counts as missing if the file has its name in other letters, which is then a mistake.
     """
-    has = {folded(name) for name in names}
-    missing = [c for c in contract.columns if c.name not in names and not (c.may_be_absent and c.name not in has)]
-    if not missing:
+    if not (missing := _missing(names, contract)):
         return None
-    undeclared = {folded(name): name for name in names if name and name not in contract.column_names}
-    close = (get_close_matches(column.name, undeclared, 1) for column in missing)
-    meant = list(dict.fromkeys(undeclared[match] for matches in close for match in matches))
+    renamed_to = _renamed_to(missing, names, contract)
+    meant = list(dict.fromkeys(renamed_to.values()))
     parts = [
         f"lacks the column {', '.join(map(shown_in_files, missing))}{where}",
         f"it has {', '.join(meant)}, which the contract does not declare" if meant else "",
@@ -75,6 +86,44 @@ def missing_columns(names: Collection[str], contract: Contract, where: str = "")
         "" if any(column.may_be_absent or column.name in contract.needed for column in missing) else _WHERE_NULL,
     ]
     return "; ".join(part for part in parts if part)
+
+
+def _missing(names: Collection[str], contract: Contract) -> list[Column]:
+    has = {folded(name) for name in names}
+    return [c for c in contract.columns if c.name not in names and not (c.may_be_absent and c.name not in has)]
+
+
+def _renamed_to(missing: Sequence[Column], names: Iterable[str], contract: Contract) -> dict[str, str]:
+    """Return what missing columns may be called now: names like theirs that no contract declares."""
+    new = {folded(name): name for name in names if name and name not in contract.column_names}
+    close = {column.name: get_close_matches(column.name, new, 1) for column in missing}
+    return {name: new[found] for name, matches in close.items() for found in matches}
+
+
+def extra_columns(names: Iterable[str], contract: Contract) -> list[str]:
+    """Return the names that a contract does not declare."""
+    kept_in = contract.source and contract.source.rescued_in
+    return [name for name in names if name not in contract.column_names or name == kept_in]
+
+
+def drift_notes(
+    names: Collection[str], contract: Contract, wider: Iterable[str] = (), outcome: str = ""
+) -> tuple[str, ...]:
+    """Return notes of how the columns of a file differ from those of its contract; none where it has none of these.
+
+    Args:
+        outcome: what becomes of extra columns; by default as the source declares.
+    """
+    assert contract.source is not None
+    if not {*names} & {*contract.column_names}:
+        return ()
+    missing = _missing(names, contract)
+    meant = _renamed_to(missing, names, contract)
+    return (
+        *(missing_note(column.name, meant.get(column.name, "")) for column in missing),
+        *extra_notes(extra_columns(names, contract), outcome or contract.source.drift_outcome),
+        *wider,
+    )
 
 
 def shown_in_files(column: Column) -> str:
@@ -95,27 +144,36 @@ class JsonNames:
     def __init__(self, contract: Contract, *, is_marked: bool = False) -> None:
         self._contract = contract
         self._is_marked = is_marked
-        self._unseen = {f'"{name}"'.encode(): name for name in contract.column_names}
-        self._undeclared: set[str] = set()
+        kept_in = contract.source and contract.source.rescued_in
+        self._declared = [name for name in contract.column_names if name != kept_in]
+        self._unseen = {f'"{name}"'.encode(): name for name in self._declared}
+        self._paths = {path for c in contract.columns for path in ([c.path] if c.path else [(n,) for n in c.names])}
+        self._undeclared: dict[str, None] = {}
         self.objects = 0
         """How many were looked at: only of a file without any none, since lines are looked at until there are some."""
 
     def look(self, lines: Lines) -> None:
         """Collect the names of some lines, except lines that are not objects: these rows are refused alone."""
-        if not self._unseen or (self.objects >= _SHOWN and not self._may_name(lines.content)):
-            return
-        for line in lines.whole():
-            if self.objects < _SHOWN or self._may_name(line):
+        names_more = bool(self._unseen) and self._may_name(lines.content)
+        for number, line in enumerate(lines.whole() if self.objects < _SHOWN or names_more else lines.bare[:1]):
+            if number == 0 or self.objects < _SHOWN or (self._unseen and self._may_name(line)):
                 self._take(line)
-                if not self._unseen:
-                    return
 
     def missing(self) -> str | None:
         """Return missing columns; none for a file without any object."""
         if not self.objects or not self._unseen:
             return None
-        seen = {*self._contract.column_names} - {*self._unseen.values()}
-        return missing_columns(seen | self._undeclared, self._contract, " in all its objects")
+        return missing_columns(self._names, self._contract, " in all its objects")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return how the names differ from the contract's, of the first hundred objects and some later ones."""
+        return drift_notes(self._names, self._contract) if self.objects else ()
+
+    @property
+    def _names(self) -> list[str]:
+        unseen = {*self._unseen.values()}
+        return [name for name in self._declared if name not in unseen] + [*self._undeclared]
 
     def _may_name(self, content: bytes) -> bool:
         """Return whether an object may have an unseen column; its name can be written with escapes, too."""
@@ -123,23 +181,37 @@ class JsonNames:
 
     def _take(self, line: bytes) -> None:
         text = line.decode("utf-8-sig", "replace")  # decoded before: it is sound
-        names = _names(restored(text.partition(WHOLE)[0]) if self._is_marked else text)
-        if names is None:
+        flat, _, whole = text.partition(WHOLE) if self._is_marked else (text, "", "")
+        found = _object(restored(flat) if self._is_marked else flat)
+        if found is None or UNREADABLE in found:
             return
         self.objects += 1
-        self._unseen = {written: name for written, name in self._unseen.items() if name not in names}
-        others = (name for name in names - {*self._contract.column_names} if len(name) <= LONGEST_NAME)
-        self._undeclared |= {*islice(others, _MOST_NAMES - len(self._undeclared))}
+        self._unseen = {written: name for written, name in self._unseen.items() if name not in found}
+        names = _others(_object(restored(whole)) or {}, self._paths) if whole else found
+        others = (name for name in names if name not in self._declared and len(name) <= LONGEST_NAME)
+        self._undeclared |= dict.fromkeys(islice(others, _MOST_NAMES - len(self._undeclared)))
 
 
-def _names(line: str) -> set[str] | None:
-    """Return the top-level names of an object; None if the line is not exactly one object."""
+def _others(value: Mapping[str, Any], paths: Collection[Path], above: Path = ()) -> Iterator[str]:
+    """Yield where an object has something that no column has, by names joined with points."""
+    for name, inner in value.items():
+        path = (*above, name)
+        if path not in paths and inner is not None:
+            is_on_the_way = any(each[: len(path)] == path for each in paths)
+            if is_on_the_way and isinstance(inner, dict):
+                yield from _others(inner, paths, path)
+            elif not is_on_the_way:
+                yield ".".join(map(str, path))
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    """Return an object of JSON, numbers as texts; None if the line is not exactly one object."""
     try:
         # Numbers stay as they are written: Python makes none of one that is too long, which Spark may read.
         value = json.loads(line, parse_int=str, parse_float=str)
     except (ValueError, RecursionError):
         return None
-    return set(value) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def folded(name: str) -> str:

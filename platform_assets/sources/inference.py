@@ -9,6 +9,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import combinations, product
@@ -84,13 +85,29 @@ def propose(files: Sequence[Path], folder: str) -> Proposal:
     Raises:
         InferenceError: they cannot be read, or have no key or no day.
     """
+    with _looked_at(files, folder) as inference:
+        return inference.proposal()
+
+
+def columns_in(files: Sequence[Path]) -> tuple[Column, ...]:
+    """Propose the columns of files of one layout, whatever else they have or lack.
+
+    Raises:
+        InferenceError: they cannot be read.
+    """
+    with _looked_at(files, "files") as inference:
+        return inference.columns()
+
+
+@contextmanager
+def _looked_at(files: Sequence[Path], folder: str) -> Iterator[_Inference]:
     import duckdb
     from deltalake.exceptions import DeltaError
 
     with TemporaryDirectory(prefix="platform-assets-", ignore_cleanup_errors=True) as at, duckdb.connect() as database:
         database.execute("SET TimeZone = 'UTC'; SET memory_limit = '2GB'; SET autoinstall_known_extensions = false")
         try:
-            return _Inference(database, files, folder, Path(at)).proposal()
+            yield _Inference(database, files, folder, Path(at))
         except (duckdb.Error, DeltaError, pa.ArrowException, OSError) as error:
             what = f"{files[0]} cannot be read: {str(error).splitlines()[0]}"
             todo = "Name files of one table; or begin with `platform-assets init NAME`, and declare it by hand."
@@ -102,6 +119,9 @@ class _Inference:
         self._database, self._file, self._signs = database, files[0], _SIGNS[0]
         self._source, self._notes, self._taken = LandingFiles(folder), dict[str, tuple[str, str]](), [DAY]
         self._columns = [*self._read(files, at)]
+
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(self._typed(text, column)[0] for text, column in self._columns)
 
     def proposal(self) -> Proposal:
         typed = [self._typed(text, column) for text, column in self._columns]

@@ -9,22 +9,25 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from platform_assets.contracts import Contract
+from platform_assets.contracts import Contract, LandingFiles
 from platform_assets.contracts.landing import COMPRESSIONS
 from platform_assets.records.raw_rows import ENDING
+from platform_assets.records.schema_drift import wider_note
 from platform_assets.sources.apart import UnendurableError, ahead, apart
-from platform_assets.sources.columns import CsvColumns, JsonNames, listed, renamed, wrong_columns
+from platform_assets.sources.columns import CsvColumns, JsonNames, drift_notes, renamed, wrong_columns
 from platform_assets.sources.compression import ContentError, compression_in, compression_of, spark_unpacks
 from platform_assets.sources.landing import NOT_AS_LISTED, LandedFile
 from platform_assets.sources.limits import LimitError, Limits
 from platform_assets.sources.parquet import (
     becomes_too_much,
     beyond,
+    columns_of_source,
     depth,
     nanoseconds,
     rows_of,
     said_to_spark,
     too_large_footer,
+    type_in_contracts,
     unknown_codec,
     unknown_encoding,
     unreadable_column,
@@ -77,7 +80,9 @@ def inspect(file: LandedFile, contract: Contract, limits: Limits = Limits()) -> 
     try:
         match file.format:
             case "parquet":
-                return apart(_inspect_parquet, file, contract, limits)
+                # Another process knows no class of a source, but what it declares.
+                of_reading = contract.source.drift_outcome if contract.source and contract.source.is_read else ""
+                return apart(_inspect_parquet, file, contract, limits, of_reading)
             case "csv":
                 return _inspect_csv(file, contract, limits)
             case "json":
@@ -129,14 +134,14 @@ def _refused(reason: str, landed: int = 0) -> Inspection:
 
 
 def _judge(columns: tuple[str, ...], schema: str, landed: int, contract: Contract, *reasons: str | None) -> Inspection:
-    if reason := "; ".join(filter(None, reasons)):
-        return Inspection(columns, schema, landed, reason)
-    extra = [name or "without a name" for name in columns if name not in contract.column_names]
-    notes = (f"extra column {listed(extra)} kept in _rescued",) if extra else ()
-    return Inspection(columns, schema, landed, None, notes)
+    reason = "; ".join(filter(None, reasons)) or None
+    return Inspection(columns, schema, landed, reason, drift_notes(columns, contract))
 
 
-def _inspect_parquet(file: LandedFile, contract: Contract, limits: Limits) -> Inspection:
+def _inspect_parquet(file: LandedFile, contract: Contract, limits: Limits, of_reading: str) -> Inspection:
+    """Inspect a file that was delivered, or of a reading, which has done with extra columns as `of_reading` says."""
+    if of_reading and contract.source:
+        contract = replace(contract, source=LandingFiles(contract.source.folder))
     with file.open() as stream:
         if reason := too_large_footer(stream, file.size):
             return _refused(reason)
@@ -159,8 +164,13 @@ def _inspect_parquet(file: LandedFile, contract: Contract, limits: Limits) -> In
         if reason := limits.too_nested(max((depth(field.type) for field in schema), default=0)):
             return _refused(reason, landed)
         names = renamed(schema.names, contract)
+        types = dict(zip(names, map(type_in_contracts, schema.types), strict=True))
+        types |= columns_of_source(parquet.metadata) if of_reading else {}
+        wider = [note for c in contract.columns if (note := wider_note(c.name, types.get(c.name, ""), c.type))]
+        fails = contract.source is not None and contract.source.schema_drift == "fail"
         reasons = (
             wrong_columns(names, contract),
+            f"is wider than its contract: {'; '.join(wider)}; declare the wider type" if wider and fails else None,
             codec,
             unreadable_column(parquet.schema),
             wrong_types(pa.schema(map(pa.Field.with_name, schema, names)), contract),
@@ -177,7 +187,11 @@ def _inspect_parquet(file: LandedFile, contract: Contract, limits: Limits) -> In
                 reason = _corrupt(error)
         inspection = _judge(names, schema.to_string() + said, landed, contract, reason)
         moments = nanoseconds(parquet.schema)
-        return replace(inspection, nanoseconds=tuple((renamed([name], contract)[0], end) for name, end in moments))
+        return replace(
+            inspection,
+            notes=drift_notes(types, contract, wider, of_reading),
+            nanoseconds=tuple((renamed([name], contract)[0], end) for name, end in moments),
+        )
 
 
 def _inspect_csv(file: LandedFile, contract: Contract, limits: Limits) -> Inspection:
@@ -207,13 +221,13 @@ def _inspect_json(file: LandedFile, limits: Limits, contract: Contract) -> Inspe
     seen = scan(file, names.look, None, limits, rewritten(file, contract, limits) if as_lines else None)
     as_lines = as_lines or not spark_unpacks(file.file)
     if (reason := seen.wrong or names.missing()) is not None:
-        return _refused(reason, seen.lines)
+        return replace(_refused(reason, seen.lines), notes=names.notes)
     if seen.lines and not names.objects:
         # As with a header that names no column: nothing says that these were meant to be rows of the table.
         return _refused(_no_object(seen), seen.lines)
     if as_lines and (reason := _too_long_to_copy(file)):
         return _refused(reason, seen.lines)
-    notes = () if seen.lines else ("empty file: no rows",)
+    notes = names.notes if seen.lines else ("empty file: no rows",)
     return Inspection(contract.column_names, "", seen.lines, None, notes, as_lines)
 
 

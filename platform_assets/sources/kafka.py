@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import IO, Annotated, NamedTuple
 
@@ -36,6 +36,7 @@ _TOGETHER = 5
 """Partitions in a file: as many as its name has room for."""
 _FILE_ROWS, _FILE_BYTES = 1_000_000, 256 << 20
 _MOST_BYTES = 4 << 30
+_SAMPLED = 1_000
 _REASON = 20
 
 
@@ -93,6 +94,7 @@ class KafkaTopic(Source):
 
     def misfits(self, contract: Contract) -> Iterator[tuple[str, str, str]]:
         """Yield what a contract lacks for records of a topic."""
+        yield from super().misfits(contract)
         declared = {column.name: column.type for column in contract.columns}
         lacks = [column.name for column in RECORD if declared.get(column.name) != column.type]
         if lacks:
@@ -117,14 +119,20 @@ class KafkaTopic(Source):
         return self._read_on(contract, so_far, folder, have, found.id, self._to_read(found, have))
 
     def again(self, contract: Contract, so_far: SoFar, folder: Path, asked: Again) -> Reading | None:
-        """Read offsets `partition:offset,…`, or from a time, again; or continue after what the topic no longer has."""
+        """Read offsets, or from a time, again; or continue after what the topic no longer has.
+
+        Days are days of the records' times. Places are times, or `partition:offset,…`.
+        """
         have, found = Taken.of(so_far), self._broker.look()
         reason = "-" + re.sub("[^A-Za-z0-9]+", "-", asked.reason)[:_REASON]
         if asked.accepts_loss:
             have = have if have.id in ("", found.id[:_ID]) else self._begun_anew(contract)
             return self._read_on(contract, so_far, folder, have, found.id, found.ranges, reason)
         self._to_read(found, have)  # or it is another topic
-        begins, ends = (self._place(text, have) if text else {} for text in (asked.first, asked.upto))
+        places = [asked.first, asked.upto]
+        if asked.days:
+            places = [f"{asked.days[0]}", f"{asked.days[1] + timedelta(days=1)}"]
+        begins, ends = (self._place(text, have) if text else {} for text in places)
         wanted = {n: (begins[n], min(end, ends.get(n, end))) for n, end in have.behind.items() if n in begins}
         if gone := {n: (at, found.ranges[n][0]) for n, (at, _) in wanted.items() if at < found.ranges[n][0]}:
             raise self._broker.error(f"has no more {_in_words(gone)}", "Begin behind them.")
@@ -133,6 +141,16 @@ class KafkaTopic(Source):
         position = f"{found.id[:_ID]}-{have.total}{reason}"
         by_date = files.close("again", wanted, fetch.at)
         return Reading(position, by_date, date.min) if by_date else None
+
+    def sample(self, folder: Path) -> Path:
+        """Write the values of the newest records of each partition; records that cannot be read are left out."""
+        file, ranges = folder / "sample.jsonl", self._broker.look().ranges
+        newest = Fetch(self._broker, {n: (max(first, end - _SAMPLED), end) for n, (first, end) in ranges.items()})
+        lines = Lines(None, self.format, Registry(self.registry_env), self.schema, self.message)
+        with file.open("wb") as written:
+            for record in (record for records in newest.batches() for record in records):
+                written.write(lines.value_line(record))
+        return file
 
     @property
     def _broker(self) -> Broker:

@@ -120,11 +120,12 @@ class Lines:
     """Convert the records of one topic.
 
     Args:
+        contract: None if only values are asked for.
         schema: schema of values without a schema's number: a file of Avro, or a descriptor set of protobuf.
         message: name of the protobuf message in it.
     """
 
-    contract: Contract
+    contract: Contract | None
     format: Format
     registry: Registry
     schema: str = ""
@@ -132,9 +133,10 @@ class Lines:
 
     def __post_init__(self) -> None:
         own = {column.name for column in RECORD}
-        columns = {column: _steps(column) for column in self.contract.columns if column.name not in own}
+        declared = self.contract.columns if self.contract else ()
+        columns = {column: _steps(column) for column in declared if column.name not in own}
         self._needed = {column: steps for column, steps in columns.items() if not column.may_be_absent}
-        self._key = [steps for column, steps in columns.items() if column.name in self.contract.key]
+        self._key = [steps for column, steps in columns.items() if self.contract and column.name in self.contract.key]
         self._names = frozenset(steps[0] for steps in self._needed.values())
         self._own = own | {UNREADABLE}
         self._by_file = self._decoder() if self.schema else None
@@ -168,6 +170,20 @@ class Lines:
             row = {**dict.fromkeys(self._names), **own, KEY: None, UNREADABLE: where}
             return _ended(_dumped({**row, "_value": _text((record.value or b"")[:_KEPT])}))
 
+    def value_line(self, record: Record) -> bytes:
+        """Return the value of a record as a line without anything else; none of one without a value, or unreadable.
+
+        Raises:
+            SourceError: the registry cannot be asked.
+        """
+        try:
+            text = self._of_value(record.value)[1] if record.value is not None else ""
+        except (SourceError, MemoryError):
+            raise
+        except Exception:  # noqa: BLE001 - libraries fail at hostile bytes in any way
+            return b""
+        return _ended(text.strip().replace("\n", " ").replace("\r", " ")) if text else b""
+
     def _of_value(self, data: bytes) -> tuple[Any, str]:
         """Return a value, and it as JSON: JSON text stays unchanged."""
         has_number = data[:1] == _MAGIC and bool(self.registry.url_env)
@@ -184,8 +200,9 @@ class Lines:
             content = Path(self.schema).read_bytes()
             return avro_decoder([content.decode()]) if self.format == "avro" else set_decoder(content, self.message)
         except Exception as error:
+            whose = self.contract.name if self.contract else "a topic"
             raise SourceError(
-                f"The schema {self.schema} of {self.contract.name} cannot be used: {_first_line(error)}.",
+                f"The schema {self.schema} of {whose} cannot be used: {_first_line(error)}.",
                 "Name a file of Avro (.avsc), or a descriptor set (protoc --include_imports --descriptor_set_out=…) "
                 "that has the `message`.",
             ) from error

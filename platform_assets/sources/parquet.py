@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from platform_assets.contracts import Column, Contract
 from platform_assets.contracts.columns import MOST_DIGITS
+from platform_assets.records.schema_drift import SOURCE_COLUMNS
 from platform_assets.sources.columns import listed, repeated_names
 from platform_assets.sources.limits import Limits
 
@@ -36,6 +37,8 @@ _FEW_ROWS = 32
 _BYTES_AT_ONCE = 1 << 26
 _MOST_HELD = 768 << 20
 """Bytes that reading a few rows may take: a page is unpacked whole, by Spark too, which has less memory for it."""
+
+_INT_BITS = 32
 
 _FOR_SPARK = b"org.apache.spark.sql.parquet.row.metadata"
 _UNREADABLE = "has Spark metadata that is not a Spark schema; write it without"
@@ -184,6 +187,21 @@ def _repeated_fields(type_: pa.DataType, path: str) -> Iterator[str]:
         yield from _repeated_fields(type_.item_type, f"{path}.value")
     elif _IS.is_list(type_) or _IS.is_large_list(type_) or _IS.is_fixed_size_list(type_):
         yield from _repeated_fields(type_.value_type, f"{path}.element")
+
+
+def type_in_contracts(type_: pa.DataType) -> str:
+    """Return the type of a contract that holds all numbers of one in a file; empty of what is no whole number."""
+    type_ = _plain(type_)
+    if _IS.is_decimal(type_):
+        return f"decimal({type_.precision},{type_.scale})"
+    if not _IS.is_integer(type_):
+        return ""
+    return "int" if type_.bit_width < _INT_BITS or type_ == pa.int32() else "long"
+
+
+def columns_of_source(metadata: pq.FileMetaData) -> dict[str, str]:
+    """Return the columns of the table that a file is a reading of, which may be more than it has, with their types."""
+    return dict(json.loads((metadata.metadata or {}).get(SOURCE_COLUMNS.encode(), b"{}")))
 
 
 def _plain(type_: pa.DataType) -> pa.DataType:

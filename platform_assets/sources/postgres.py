@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -27,8 +27,8 @@ from platform_assets.sources.postgres_rows import (
     load,
     write,
 )
-from platform_assets.sources.postgres_server import Access, Bound, copy_to, snapshot
-from platform_assets.sources.source import Drift, Reading, SoFar, Source, SourceError, Waits
+from platform_assets.sources.postgres_server import JSON_LINES, Access, Bound, copy_to, snapshot
+from platform_assets.sources.source import Again, Drift, Reading, SoFar, Source, SourceError, Waits
 from platform_assets.sources.taken import add_current, add_refused, scratch
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ __all__ = ["READING", "PostgresTable"]
 _TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_$]{0,62}\.[A-Za-z_][A-Za-z0-9_$]{0,62}")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 _COUNTED = 1_000
+_SAMPLED = 10_000
+_REASON = 20
 _LOOKS_S = 20
 _CLOCKS_PUT_BACK = timedelta(hours=2)
 _IS_READ = "is read from PostgreSQL, and"
@@ -82,8 +84,14 @@ class PostgresTable(Source):
                 f"{whose} brings rows one by one.", "Leave out `replaces` and `resent`.", field="replaces"
             )
 
+    @property
+    def drift_outcome(self) -> str:
+        """Return what becomes of columns that the contract does not declare: only `rescued_in` has them read."""
+        return super().drift_outcome if self.rescued_in or self.schema_drift == "fail" else "left out"
+
     def misfits(self, contract: Contract) -> Iterator[tuple[str, str, str]]:
         """Yield what a contract lacks for readings."""
+        yield from super().misfits(contract)
         declared = {column.name: column.type for column in contract.columns}
         if any(declared.get(name) != type_ for name, type_ in OWN.items()):
             yield f"{_IS_READ} lacks {', '.join(OWN)}", "End `columns` with *READING.", "columns"
@@ -147,13 +155,34 @@ class PostgresTable(Source):
                 f"DATE '{so_far.today}') AS _arrival FROM arrived AS a"
             )
             files = write(
-                rows, f"{query} WHERE NOT EXISTS (FROM {had} AS had WHERE had.{ROW_HASH} = a.{ROW_HASH})", folder
+                rows, f"{query} WHERE NOT EXISTS (FROM {had} AS had WHERE had.{ROW_HASH} = a.{ROW_HASH})", folder, types
             )
             if not files and before:
                 [(fresh,)] = rows.execute("SELECT count(*) FROM arrived WHERE _mark >= ?", [before.upto]).fetchall()
                 if fresh:  # all of it is in raw; the next reading begins after it
-                    files = write(rows, f"{query} WHERE false", folder, min(bound.upto.date(), so_far.today))
+                    files = write(rows, f"{query} WHERE false", folder, types, min(bound.upto.date(), so_far.today))
         return Reading(str(position), files, bound.upto.date())
+
+    def again(self, contract: Contract, so_far: SoFar, folder: Path, asked: Again) -> Reading | None:
+        """Read the rows of days that are other than raw has them, deletes as voids."""
+        if not asked.days:
+            raise SourceError(
+                f"{self.table} is read again by days, not from a place.",
+                "Give --days in place of --from or --accept-loss.",
+            )
+        first, last = asked.days
+        days = [first + timedelta(days=number) for number in range((last - first).days + 1)]
+        found = self.drift(contract, so_far, folder, days, 0).repair
+        why = re.sub("[^A-Za-z0-9]+", "-", asked.reason)[:_REASON].strip("-")
+        return found and replace(found, position=f"{found.position}-{why}")
+
+    def sample(self, folder: Path) -> Path:
+        """Write some rows with all columns that the table has."""
+        file = folder / "sample.jsonl"
+        query = f"SELECT row_to_json(t) FROM (SELECT * FROM {self._access.sql_name} LIMIT {_SAMPLED}) AS t"
+        with self._access.open() as connection, snapshot(connection):
+            copy_to(connection, query, file, form=JSON_LINES)
+        return file
 
     def drift(self, contract: Contract, so_far: SoFar, folder: Path, days: Iterable[date] | None, most: int) -> Drift:
         """Compare count and checksum of each day, read the days that differ again, and compare these by key."""

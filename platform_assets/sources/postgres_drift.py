@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from platform_assets.contracts import DAY, Contract
 from platform_assets.lakehouse.reading import quoted
 from platform_assets.sources.postgres_rows import IS_DELETED, OWN, READ_AT, ROW_HASH, Position, delivered, load, write
-from platform_assets.sources.postgres_server import Access, Bound, Types, copy_to, snapshot
+from platform_assets.sources.postgres_server import ROW, Access, Bound, Types, copy_to, snapshot
 from platform_assets.sources.source import Drift, DriftedKey, Reading, SoFar, SourceError
 from platform_assets.sources.taken import add_current, add_refused, duck_type, scratch
 
@@ -70,7 +70,7 @@ def compare(
         counts = dict(rows.execute("SELECT what, count(*) FROM outcomes GROUP BY 1").fetchall())
         keys = {what: counts[what] for what in _DRIFTED if what in counts}
         position = Position(upto, now)
-        files = write(rows, _repair(contract, position, so_far.today), folder) if keys else {}
+        files = write(rows, _repair(contract, position, so_far.today), folder, types) if keys else {}
         return Drift(
             days=len(compared),
             differing=differing,
@@ -86,7 +86,7 @@ def _their_sums(connection: Connection, types: Types, days: list[date] | None) -
     """Return count and checksum of each day in the database, and the number of rows without a day."""
     where = "" if days is None else f" WHERE {types.day()} = ANY (%(days)s)"
     found = connection.execute(
-        f"SELECT ({types.day()})::text, count(*), sum({types.hash()}) FROM {types.access.sql_name}{where} "
+        f"SELECT ({types.day()})::text, count(*), sum({types.hash()}) FROM {types.access.sql_name} AS {ROW}{where} "
         "GROUP BY 1".encode(),
         {"days": days} if days is not None else None,
     )

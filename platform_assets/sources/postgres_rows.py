@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from platform_assets.contracts import Column, Contract
 from platform_assets.lakehouse.reading import quoted
+from platform_assets.records.schema_drift import SOURCE_COLUMNS
 from platform_assets.sources.postgres_server import Types
 from platform_assets.sources.source import SourceError
 
@@ -41,9 +43,8 @@ class Position(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse a position from its text."""
-        upto, _, read_at = text.partition("-")
-        return cls(*(datetime.strptime(part, _MOMENT).replace(tzinfo=UTC) for part in (upto, read_at)))
+        """Parse a position from its text, which may end with the reason of a repeated reading."""
+        return cls(*(datetime.strptime(part, _MOMENT).replace(tzinfo=UTC) for part in text.split("-")[:2]))
 
 
 def load(rows: duckdb.DuckDBPyConnection, table: str, csv: Path, types: Types, copied: int) -> None:
@@ -87,17 +88,19 @@ def delivered(contract: Contract, position: Position) -> str:
 
 
 def write(
-    rows: duckdb.DuckDBPyConnection, query: str, folder: Path, empty_at: date | None = None
+    rows: duckdb.DuckDBPyConnection, query: str, folder: Path, types: Types, empty_at: date | None = None
 ) -> dict[date, list[Path]]:
-    """Write rows into Parquet files of bounded size, by `_arrival`, their last column."""
+    """Write rows into Parquet files of bounded size, by `_arrival`, their last column; footers have all `types`."""
+    there = json.dumps(dict(types.there)).replace("'", "''")
+    form = f"FORMAT parquet, KV_METADATA {{'{SOURCE_COLUMNS}': '{there}'}}"
     if empty_at:
         file = folder / "none.parquet"
-        rows.execute(f"COPY (SELECT * EXCLUDE (_arrival) FROM ({query})) TO '{_text(file)}' (FORMAT parquet)")
+        rows.execute(f"COPY (SELECT * EXCLUDE (_arrival) FROM ({query})) TO '{_text(file)}' ({form})")
         return {empty_at: [file]}
     target = folder / "files"
     rows.execute(
         f"COPY (SELECT *, (row_number() OVER ()) // {_PIECE_ROWS} AS _piece FROM ({query})) TO '{_text(target)}' "
-        "(FORMAT parquet, COMPRESSION zstd, PARTITION_BY (_arrival, _piece), WRITE_PARTITION_COLUMNS false)"
+        f"({form}, COMPRESSION zstd, PARTITION_BY (_arrival, _piece), WRITE_PARTITION_COLUMNS false)"
     )
     files: dict[date, list[Path]] = {}
     for file in sorted(target.rglob("*.parquet")):

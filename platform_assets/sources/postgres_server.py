@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,6 +50,11 @@ _READ_AS = {
     "date": {"date"},
     "timestamp": {"timestamp", "timestamptz", "date"},
 }
+_IN_CONTRACTS = {"int2": "int", "int4": "int", "int8": "long"}
+ROW = "platform_row"
+"""Stands for the row in queries."""
+_RESCUED = "rescued"
+"""In place of the type of the column that holds all others."""
 _HASHED = _NUMBERS | {"float4", "float8", "bool", "date", "timestamp", "timestamptz", "uuid"}
 
 
@@ -203,7 +208,16 @@ class Access:
                 [oid],
             ).fetchall()
         )
-        columns = [column for column in contract.columns if column.name not in own]
+        source = contract.source
+        kept_in = source and source.rescued_in
+        columns = [column for column in contract.columns if column.name not in own and column.name != kept_in]
+        extra = [name for name in there if name not in contract.column_names or name == kept_in]
+        if extra and (kept_in in there or (source and source.schema_drift == "fail")):
+            raise self._error(
+                f"has the column {', '.join(extra)}, which {contract.name} does not declare",
+                "Declare it; or have its source rescue or ignore such columns"
+                + (f", with another `rescued_in` than {kept_in}." if kept_in else "."),
+            )
         if missing := [column.name for column in columns if column.name not in there]:
             raise self._error(
                 f"has no column {', '.join(missing)}",
@@ -220,7 +234,8 @@ class Access:
                 )
         if kind in ("r", "p"):
             self._expect_key(connection, oid, contract)
-        return Types({column.name: there[column.name] for column in columns}, contract, self)
+        read = {column.name: there[column.name] for column in columns} | ({kept_in: _RESCUED} if kept_in else {})
+        return Types(read, contract, self, {name: _IN_CONTRACTS.get(type_, "") for name, type_ in there.items()})
 
     def _expect_key(self, connection: Connection, oid: int, contract: Contract) -> None:
         unique = connection.execute(
@@ -255,18 +270,23 @@ class Bound:
 
 @dataclass(frozen=True)
 class Types:
-    """Types of a table's columns, by name, and the SQL that follows from them."""
+    """Types of a table's columns, by name, and the SQL that follows from them.
+
+    Args:
+        there: all columns, with the types that whole numbers have in contracts.
+    """
 
     of: Mapping[str, str]
     contract: Contract
     access: Access
+    there: Mapping[str, str] = field(default_factory=dict)
 
     def rows(self) -> str:
         """Return a query for all rows: columns as text, hash, watermark as a moment if it is one, day."""
         name = quoted(self.access.watermark)
         mark = f"CASE WHEN isfinite({name}) AND {name} >= '0001-01-01' THEN {self.moment(self.access.watermark)} END"
         shown = ", ".join([*map(self.text, self.of), self.hash(), mark, f"({self.day()})::text"])
-        return f"SELECT {shown} FROM {self.access.sql_name}"
+        return f"SELECT {shown} FROM {self.access.sql_name} AS {ROW}"
 
     def between(self, *, first: bool) -> str:
         """Return the condition for rows of a reading, with parameters `since` and `upto`; `first` has no `since`."""
@@ -291,6 +311,9 @@ class Types:
         """Return the text that a reading writes for a column."""
         if self.of[name] == "array":
             return f"to_json({quoted(name)})"
+        if self.of[name] == _RESCUED:
+            declared = ", ".join(f"'{declared}'" for declared in self.contract.column_names)
+            return f"nullif(jsonb_strip_nulls(to_jsonb({ROW}) - ARRAY[{declared}])::text, '{{}}')"
         return quoted(name)
 
     def hash(self) -> str:
@@ -333,10 +356,20 @@ def snapshot(connection: Connection) -> Iterator[None]:
         yield
 
 
-def copy_to(connection: Connection, query: str, file: Path, values: Mapping[str, object] | None = None) -> int:
+JSON_LINES = r"FORMAT csv, QUOTE E'\x01', DELIMITER E'\x02'"
+"""Writes a column of JSON, which has no such signs, as it is."""
+
+
+def copy_to(
+    connection: Connection,
+    query: str,
+    file: Path,
+    values: Mapping[str, object] | None = None,
+    form: str = "FORMAT csv",
+) -> int:
     """Append the rows of a query to a file as CSV, as they come, and return how many there are."""
     with connection.cursor() as cursor:
-        with cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT csv)".encode(), values) as copy, file.open("ab") as csv:
+        with cursor.copy(f"COPY ({query}) TO STDOUT ({form})".encode(), values) as copy, file.open("ab") as csv:
             for block in copy:
                 csv.write(block)
         return cursor.rowcount

@@ -112,12 +112,14 @@ class Again:
         first: start of the range to read again, in the source's own words.
         upto: end of the range; by default the source's position.
         accepts_loss: whether to continue after what the source no longer has, instead of reading anything.
+        days: first and last day to read again, in place of a range; empty for a range.
     """
 
     reason: str
     first: str = ""
     upto: str = ""
     accepts_loss: bool = False
+    days: tuple[date, date] | tuple[()] = ()
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,17 @@ class Source(LandingFiles):
         """
         raise SourceError(
             f"The source of {contract.name} cannot read again.", "A source that can has `again`, as a KafkaTopic."
+        )
+
+    def sample(self, folder: Path) -> Path:
+        """Write some rows with all that the source has of them into a file of JSON lines of a folder.
+
+        Raises:
+            SourceError: the source cannot be read, or not so.
+        """
+        raise SourceError(
+            f"The source of {self.folder} gives no sample.",
+            "A source that can has the method `sample`, as a KafkaTopic.",
         )
 
     def drift(self, contract: Contract, so_far: SoFar, folder: Path, days: Iterable[date] | None, most: int) -> Drift:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts.rules import refused_table
 from platform_assets.lakehouse.reading import dataset, duckdb_type, quoted
+from platform_assets.lakehouse.releases import Release
 from platform_assets.records.raw_rows import ERASED, WITHDRAWAL
 from platform_assets.sources.source import SoFar, SourceError
 
@@ -84,12 +86,45 @@ def add_current(
         parts.append(f"SELECT {none} WHERE false")
     key = ", ".join(map(quoted, (DAY, *contract.key)))
     newest = ", ".join(f"{quoted(name)} DESC NULLS LAST" for name in order)
+    replaces = contract.source is not None and contract.source.replaces
+    whole_days = f" AND _arrival_date = max(_arrival_date) OVER (PARTITION BY {DAY})" if replaces else ""
     connection.execute(
         f"CREATE TABLE current AS SELECT {', '.join(map(quoted, (DAY, *contract.key, *columns, '_kind')))} "
         f"FROM ({' UNION ALL BY NAME '.join(parts)}) "
         f"WHERE _kind NOT IN ('{WITHDRAWAL}', '{ERASED}') AND _arrival NOT IN (FROM withdrawn) "
-        f"QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY {newest}) = 1"
+        f"QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY {newest}) = 1{whole_days}"
     )
+
+
+def differences(
+    contract: Contract, before: SoFar, after: SoFar, folder: Path, columns: Collection[str], days: Collection[date]
+) -> dict[date, dict[str, int]]:
+    """Count the keys of some days that are `new`, `gone`, `changed` or the `same` between two releases of raw.
+
+    Rows in the late queue do not count.
+
+    Args:
+        folder: for what does not fit into memory.
+        columns: whose values are compared.
+    """
+    with scratch(folder) as rows:
+        for name, so_far in (("before", before), ("after", after)):
+            raw = {table: version for table, version in so_far.release.versions.items() if table == contract.name}
+            add_current(rows, contract, replace(so_far, release=Release(so_far.release.number, raw)), columns, days)
+            content = f"ROW({', '.join(map(quoted, columns)) or '1'})"
+            named = f"SELECT * EXCLUDE (_kind), true AS _is_there, {content} AS _content FROM current"
+            rows.execute(f"CREATE TABLE {name} AS {named} WHERE _kind = 'record'")
+            rows.execute("DROP TABLE current; DROP TABLE withdrawn")
+        key = ", ".join(map(quoted, (DAY, *contract.key)))
+        what = "CASE WHEN b._is_there IS NULL THEN 'new' WHEN a._is_there IS NULL THEN 'gone' "
+        what += "WHEN a._content IS DISTINCT FROM b._content THEN 'changed' ELSE 'same' END"
+        counts = (
+            f"SELECT {DAY}, {what}, count(*) FROM before b FULL JOIN after a USING ({key}) GROUP BY 1, 2 ORDER BY 1"
+        )
+        found: dict[date, dict[str, int]] = {}
+        for day, kind, count in rows.execute(counts).fetchall():
+            found.setdefault(day, {})[kind] = count
+    return found
 
 
 def add_refused(connection: duckdb.DuckDBPyConnection, contract: Contract, so_far: SoFar, name: str) -> None:

@@ -15,11 +15,12 @@ import dagster as dg
 import pytest
 from pydantic import SecretStr, ValidationError
 
+from platform_assets.contracts.domain import ANNOUNCEMENTS
 from platform_assets.operations.opening import open_platform
 from platform_assets.operations.outbox import deliver
 from platform_assets.operations.webhook import WebhookError, notify
 from platform_assets.orchestration.automation.announcements import FailedRun, Present
-from platform_assets.orchestration.automation.incidents import newest_ended, news, route_messages
+from platform_assets.orchestration.automation.incidents import Event, newest_ended, news, route_messages
 from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import CIRCUIT, Hold
 from platform_assets.records.outbox import Announced, AnnouncedDay, Message
@@ -127,7 +128,7 @@ def test_quiet_hours_are_in_their_zone(quiet: str, at: int, is_quiet: bool) -> N
         ({"quiet": "08:00-08:00"}, "is not written like 22:00-07:00"),
         ({"quiet": "22:00-25:00"}, "is not written like 22:00-07:00"),
         ({"quiet": "22:00-07:00 Europe/Nowhere"}, "is not written like 22:00-07:00"),
-        ({"kinds": ["hold"]}, "Input should be 'held', 'circuit', 'failed' or 'plan'"),
+        ({"kinds": ["hold"]}, "Input should be 'held', 'circuit', 'failed', 'plan' or 'schema'"),
         ({"url_env": "slack://a/b/c"}, "must name the environment variable"),
     ],
 )
@@ -168,14 +169,18 @@ def test_a_route_hears_by_the_outbox_and_never_of_what_is_over_by_morning(
     routes = {"chat": {"url_env": "CHAT", "quiet": "22:00-07:00"}, "none": {"url_env": "NOWHERE"}}
     settings = load_settings(state=tmp_path, jars=JARS, domains=SENSORS, notify=routes)
     brief, lasting = hold(GOLD), hold(SILVER)
+    drifted = f"{SILVER}: columns otherwise than declared"
+    message = Message("0" * 32, ANNOUNCEMENTS, drifted, json.dumps({"text": drifted}), created_at=NOON, due_at=NOON)
+    events = [Event("schema", "zoe", message)]
     with open_platform(settings) as platform:
         for hour, holds in ((3, [brief, lasting]), (12, [lasting]), (13, [lasting]), (14, [])):
-            list(route_messages(platform, Present(holds), (), NOON.replace(hour=hour)))
+            list(route_messages(platform, Present(holds), events, NOON.replace(hour=hour)))
         done = deliver(platform)
     assert done.no_address == {"announcements: none": "NOWHERE is not set"}
     with open_platform(load_settings(state=tmp_path, jars=JARS, domains=SENSORS)) as platform:
         assert deliver(platform).no_address == {"announcements: none": "no route has this name"}
-    assert [each["title"] for each in came] == [
+    assert len([each for each in came if drifted in each["message"]]) == 1
+    assert [each["title"] for each in came if each["title"]] == [
         f"{SILVER}: 2017-07-01 held.",
         f"{SILVER}: no day is held any more; readers see the newest content.",
     ]

@@ -399,6 +399,8 @@ def test_a_replay_is_an_arrival_of_its_own_and_keeps_the_position(kafka: Kafka, 
     assert numbers(raw.again("0:1,1:0", "1:1")) == [1, 2]
     assert sorted(numbers(raw.again("2026-01-02T00:00"))) == [1, 2, 3]
     assert raw.again("2026-01-02T00:00Z", "2026-01-03T12:00:00Z")[-1]["order_id"] == 1
+    asked = Again("wrong price!", days=(date(2026, 1, 2), date(2026, 1, 3)))
+    assert sorted(numbers(raw.take(raw.source.again(raw.contract, raw.so_far, raw._private(), asked)))) == [1, 2]
     assert [path for path in raw.files if "-wrong-price-." in path and ".again-" in path]
     assert numbers(raw.read()) == [9]
     with pytest.raises(SourceError, match="is asked for 'noon'"):

@@ -36,7 +36,7 @@ from platform_assets.project import (
     project_or_installed,
     read_settings_file,
 )
-from platform_assets.report import Note, Part, Points, Report
+from platform_assets.report import Note, Part, Points, Report, plain
 from platform_assets.settings import Settings, load_settings
 from platform_assets.words import counted
 
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 _OF_DAGSTER = ("dagster.yaml", "workspace.yaml")
 """With them `dagster dev` in the project's folder shows what `up` does."""
+_IN_A_SOURCE = re.compile(r"([A-Z][A-Z0-9_]*):([^/?]+)(?:\?(.*))?")
+"""A variable with a URL, a table or topic there, and what else its source declares, as in the query of a URL."""
 _MOST_LETTERS = 30
 """Limit of a domain's name, so that table names made from it stay valid."""
 
@@ -55,14 +57,15 @@ def init(
     sql: Annotated[bool, typer.Option("--sql", help="Queries instead of Python functions.")] = False,
     files: Annotated[
         list[Path] | None,
-        typer.Option("--from", help="Files of one table, or a Delta table, to begin with; repeatable."),
+        typer.Option("--from", help="Files of one table, or a Delta table, repeatable; or VARIABLE:TABLE, …:TOPIC."),
     ] = None,
     dry_run: DryRun = False,
 ) -> Report:
     """Write a project with a domain of your own: settings, contracts, transforms, and tests.
 
-    It has sample orders, or with `--from` the columns of your files, with every guess marked. In an existing project it
-    adds only the package.
+    It has sample orders, or with `--from` the columns of your files, with every guess marked; or of a table of
+    PostgreSQL or a topic of Kafka, as `SHOP_DATABASE_URL:public.orders`, where the variable has the URL. In an existing
+    project it adds only the package.
     """
     home = into.expanduser().resolve()
     if not IDENTIFIER.fullmatch(domain) or len(domain) > _MOST_LETTERS or iskeyword(domain):
@@ -119,6 +122,11 @@ def _domains(project: Path | None) -> Sequence[str]:
 def _proposal(files: Sequence[Path], domain: str) -> Proposal:
     from platform_assets.sources.inference import propose
 
+    if len(files) == 1 and (named := _IN_A_SOURCE.fullmatch(str(files[0]))):
+        from platform_assets.sources.first_look import proposed
+
+        with telling("looking at the source"):
+            return proposed(*named.groups(default=""), folder=domain)
     with telling("looking at the files"):
         return propose([file.expanduser() for file in files], domain)
 
@@ -132,6 +140,8 @@ def _guesses(found: Proposal, domain: str) -> Iterator[Part]:
 
 
 def _landing_steps(files: Sequence[Path], found: Proposal | None, domain: str, *, is_new: bool) -> Iterator[str]:
+    if found and found.chosen["source"].is_read:
+        return
     if found is None:
         yield from [f"  mkdir -p landing && cp -r {domain}/sample/deliveries/. landing/"] if is_new else []
         return
@@ -143,10 +153,20 @@ def _landing_steps(files: Sequence[Path], found: Proposal | None, domain: str, *
 
 def check(
     tables: Annotated[list[str] | None, typer.Argument(help="These tables and their inputs; all by default.")] = None,
+    sources: Annotated[
+        bool, typer.Option("--sources", help="Compare raw tables with what their sources send now instead.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check contracts and transforms of all domains without reading rows; exit code 3 with a list of all mistakes."""
+    """Check contracts and transforms of all domains without reading rows; exit code 3 with a list of all mistakes.
+
+    With --sources it looks at the newest file of each raw table, or a sample of what it reads, and shows how columns
+    differ from the contract; exit code 1 if any do.
+    """
     settings = load_settings()
+    if sources:
+        show(_sources_report(settings, tables or ()), as_json)
+        return
     try:
         catalogue = load_catalogue(settings)
     except PlatformError as error:
@@ -165,6 +185,26 @@ def check(
     show(_mistakes_report(mistakes, names, advised, [] if mistakes else [right]), as_json)
     if mistakes:
         raise typer.Exit(EXIT_FAILED)
+
+
+def _sources_report(settings: Settings, tables: Sequence[str]) -> Report:
+    from platform_assets.operations.source_check import check_source
+
+    catalogue = load_catalogue(settings)
+    raw = [catalogue[name] for name in declared_tables(catalogue, tables) if catalogue[name].source]
+    with telling("looking at sources"):
+        found = [check_source(settings, contract) for contract in raw]
+    parts: list[Part] = []
+    for each in found:
+        if not each.looked_at:
+            parts.append(Note("", "nothing there", f"to compare {each.table} with"))
+        elif not each.wrong and not each.drift:
+            parts.append(Note("green", "as declared", f"{each.table}: {each.looked_at}"))
+        parts += [Note("yellow", "drift", f"{each.table}: {note}, in {each.looked_at}") for note in each.drift]
+        parts += [Note("red", "wrong", f"{each.table}: {each.looked_at} {each.wrong}")] if each.wrong else []
+        parts += [f"  to declare: {in_python(column)}" for column in each.proposed]
+    data = [plain(each) | {"proposed": [in_python(column) for column in each.proposed]} for each in found]
+    return Report(parts, {"sources": data}, any(each.wrong or each.drift for each in found))
 
 
 def _analysis(
@@ -249,14 +289,20 @@ def _values(found: Proposal, domain: str, origin: str) -> dict[str, str]:
     back = (found.days[1] - found.days[0]).days
     # Else the first rows of a file with all history would wait in the late queue.
     window = {"restatement_window_days": back + _WINDOW_DAYS} if back > _WINDOW_DAYS else {}
+    source = found.chosen["source"]
+    module, kind = type(source).__module__, type(source).__name__
+    own = {"PostgresTable": "READING", "KafkaTopic": "RECORD"}.get(kind, "")
     stated = {what: value for what, value in found.chosen.items() if value is not None} | window
     keys = [{name: row[name] for name in found.chosen["key"]} for row in found.typed]
     return {
         "name": domain,
         "origin": origin,
         "rows": f"{found.rows:,}",
-        "csv": ", Csv" if found.chosen["source"].csv else "",
-        "columns": _declared({column.name: in_python(column) for column in found.columns}, found.notes),
+        "csv": ", Csv" if source.csv else "",
+        "files": "" if own else "LandingFiles, ",
+        "read": f"\nfrom {module} import {own}, {kind}" if own else "",
+        "columns": _declared({column.name: in_python(column) for column in found.columns}, found.notes)
+        + (f"\n    *{own}," if own else ""),
         "fields": _declared({what: f"{what}={in_python(value)}" for what, value in stated.items()}, found.notes),
         "key": in_python(found.chosen["key"]),
         "sums": "".join(f"\n        {in_python(column)}," for column in summed),

@@ -1,21 +1,26 @@
-"""`status sources`, `admin pull`: databases and topics that are read: waiting rows, reading, and drift."""
+"""`status sources`, `status schema`, `admin pull`: waiting rows, columns otherwise than declared, reading, drift."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_assets.cli.console import UsageError, opened_platform, parse_days, platform_to_look
+from platform_assets.cli.console import UsageError, opened_platform, parse_days, platform_to_look, selected_tables
 from platform_assets.cli.options import By, Days, DryRun, Reason, decided_by
 from platform_assets.cli.progress import telling
+from platform_assets.cli.session import computing
 from platform_assets.engine.readings import pull_alone, unread, verify_source
 from platform_assets.planning.windows import which
 from platform_assets.progress import meanwhile
-from platform_assets.report import Note, Part, Points, Report, Table
+from platform_assets.records.schema_drift import is_declared
+from platform_assets.report import Note, Part, Points, Report, Table, plain
 from platform_assets.sources.source import Again, Drift, Source, SourceError
 from platform_assets.words import counted
+
+if TYPE_CHECKING:
+    from platform_assets.engine.platform import Author
 
 
 def sources() -> Report:
@@ -31,6 +36,31 @@ def sources() -> Report:
                     problem = f"{error.what} {error.todo}"
                     shown.append({"table": contract.name, "rows": None, "what": "", "problem": problem})
     return Report(_list_parts(shown), {"sources": shown}, any(row["problem"] for row in shown))
+
+
+def schema(names: Sequence[str] = (), *, everything: bool = False) -> Report:
+    """Show columns that came otherwise than contracts declare, each with the file that showed it first.
+
+    Args:
+        everything: those as well that contracts declare by now.
+    """
+    with platform_to_look() as platform:
+        only = selected_tables(platform, names) or platform.catalogue.names
+        found = [event for event in platform.ledger.schema_drift() if event.table in only]
+        over = {event for event in found if is_declared(event.drift, platform.catalogue[event.table])}
+    shown = [event for event in found if everything or event not in over]
+    rows = [
+        (event.table, event.drift.column, event.drift.what, event.first, f"{event.since:%Y-%m-%d}", f"{event.files:,}")
+        for event in shown
+    ]
+    columns = ("table", "column", "how it came", "first in", "taken on", "files")
+    parts: list[Part] = (
+        [Table("Columns otherwise than declared", columns, rows, ("files",), ("table",))] if rows else []
+    )
+    if len(shown) < len(found):
+        parts.append(f"{counted(len(found) - len(shown), 'other')} are declared by now: --all")
+    data = [plain(event) | {"drift": event.drift._asdict(), "declared": event in over} for event in shown]
+    return Report(parts or ["All columns came as contracts declare them."], {"drift": data})
 
 
 def _list_parts(shown: list[dict[str, Any]]) -> Iterator[Part]:
@@ -66,16 +96,21 @@ def pull(
 ) -> Report:
     """Read new rows of a source into files of the landing folder; `refresh` does this too, and ingests them.
 
-    With --from it reads again what was read before. --from and --accept-loss need a --reason, which is kept in the
-    files' names.
+    With --days it asks a source for these days again, ingests the answer, and shows what came out different by day.
+    With --from it reads again what was read before. --days, --from and --accept-loss need a --reason, which is kept in
+    the files' names.
 
     With --verify it compares each day of raw with the source by count and checksum, and reads again what drifted,
     deletes as voids; exit code 1 if anything drifted.
     """
     if verify:
         return _verify(table, days, limit, dry_run=dry_run)
-    if dry_run or days is not None:
-        raise UsageError("--dry-run and --days are about --verify.", "Add it, or leave them out.")
+    if dry_run:
+        raise UsageError("--dry-run is about --verify.", "Add it, or leave it out.")
+    if days is not None:
+        if first or upto or accept_loss:
+            raise UsageError("--days say what to read, and so do --from, --to and --accept-loss.", "Give one of them.")
+        return _read_days_again(table, days, decided_by(reason, by))
     asked = None
     if first or upto or accept_loss:
         if accept_loss == bool(first):
@@ -90,6 +125,38 @@ def pull(
         said = f"{counted(files, 'file')} of {table} wait for `platform-assets refresh`."
         return Report([Note("green", "read", said)], {"table": table, "files": files})
     return Report([Note("green", "nothing new", f"for {table}.")], {"table": table, "files": 0})
+
+
+def _read_days_again(table: str, days: str, author: Author) -> Report:
+    from platform_assets.operations.read_again import read_again
+
+    with opened_platform() as platform:
+        contract = platform.catalogue[table]
+        chosen = parse_days(days, platform.settings)
+        with computing(platform.settings, "read again", brief=True) as (spark, progress):
+            done = read_again(platform, spark, contract, chosen, author, progress)
+    refused = [arrival for arrival in done.taken.arrivals if arrival.reason is not None]
+    late = sum(arrival.late for arrival in done.taken.arrivals)
+    rows = sum(arrival.refused for arrival in done.taken.arrivals)
+    data = {"table": table, "files": done.files, "days": done.days, "refused_rows": rows, "late": late}
+    data |= {"refused_files": [{"path": file.path, "reason": file.reason} for file in refused]}
+
+    def parts() -> Iterator[Part]:
+        if not done.files:
+            yield Note("green", "nothing different", f"{table} has what its source has on these days.")
+        else:
+            yield Note("green", "read again", f"{counted(done.files, 'file')} of {table}")
+            kinds = ("changed", "new", "gone", "same")
+            shown = [(str(day), *(f"{found.get(kind, 0):,}" for kind in kinds)) for day, found in done.days.items()]
+            yield Table("Keys by day, against what raw had", ("day", *kinds), shown, kinds, ("day",))
+            yield "`platform-assets refresh` computes what follows from it."
+        yield from (Note("red", "refused", f"{file.path} {file.reason}") for file in refused)
+        if rows:
+            yield Note("yellow", "refused", f"{counted(rows, 'row')}: platform-assets status quarantine {table}")
+        if late:
+            yield Note("yellow", "late", f"{counted(late, 'row', 'wait')} for a decision: platform-assets status late")
+
+    return Report(parts(), data, bool(refused or rows or late))
 
 
 def _verify(table: str, days: str | None, limit: int, *, dry_run: bool) -> Report:

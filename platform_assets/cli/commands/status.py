@@ -69,6 +69,7 @@ _SECTIONS = {
     "decisions": "audit:decisions",
     "messages": "outbox:messages",
     "sources": "source:sources",
+    "schema": "source:schema",
     "engines": "diff:engines",
 }
 """The module and the function of each section."""
@@ -86,7 +87,8 @@ def status(
     pinned: Annotated[bool, typer.Option("--pinned", help="releases: only pinned ones.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="backfills NAME: follow it until it ends.")] = False,
     everything: Annotated[
-        bool, typer.Option("--all", help="late, quarantine, messages: also what was decided or delivered.")
+        bool,
+        typer.Option("--all", help="late, quarantine, messages, schema: also decided, delivered, declared."),
     ] = False,
     limit: Limit = None,
     metrics: Annotated[
@@ -97,7 +99,7 @@ def status(
     """Show what is loaded, missing, stale, held and set aside; exit code 1 if something needs a look.
 
     A section shows one subject in full, and takes a name: stale, warnings, files, late, quarantine, circuits, stages,
-    backfills, recomputed, releases, decisions, messages, sources, engines.
+    backfills, recomputed, releases, decisions, messages, sources, schema, engines.
     """
     first, names = (what or [""])[0], what or []
     given: dict[str, Any] = {"days": days, "rule": rule, "arrival": arrival, "rows": rows, "pinned": pinned}

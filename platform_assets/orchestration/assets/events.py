@@ -19,6 +19,7 @@ from platform_assets.quality.findings import day_metrics
 from platform_assets.records.differences import DayChange
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import Warned
+from platform_assets.records.schema_drift import drift_in
 from platform_assets.words import as_code, visible
 
 Metadata = dict[str, dg.MetadataValue]
@@ -50,8 +51,11 @@ def day_metadata(done: IngestResult | StepResult, calendar: Calendar) -> dict[da
     Rows of other days may enter raw, and wait there for the calendar.
     """
     share = done.seconds / max(len(done.published), 1)
+    notes = [note for arrival in getattr(done, "arrivals", ()) for note in arrival.notes if drift_in(note)]
+    schema: Metadata = {"schema": listed(list(dict.fromkeys(notes)))} if notes else {}
     return {
-        day: warning_metadata(content.warnings)
+        day: schema
+        | warning_metadata(content.warnings)
         | (_history(done, day) if isinstance(done, StepResult) else {})
         | figures(content.rows, content.bytes, len(content.files), content.digest, content.figures, share)
         for day, content in sorted(done.published.items())

@@ -17,6 +17,7 @@ from typing import Any
 
 import dagster as dg
 
+from platform_assets.contracts import Catalogue
 from platform_assets.contracts.domain import ANNOUNCEMENTS
 from platform_assets.operations.lineage.held_days import HeldDay, withdrawals
 from platform_assets.operations.plan_record import BackfillRecord, Event
@@ -25,6 +26,7 @@ from platform_assets.planning.windows import as_named
 from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import CIRCUIT, Hold
 from platform_assets.records.outbox import Announced, AnnouncedDay, AnnouncedHeads, Message
+from platform_assets.records.schema_drift import DriftEvent, is_declared
 from platform_assets.words import as_chat, visible, without_figures
 
 LOOK_BACK = timedelta(days=7)
@@ -359,3 +361,26 @@ def _message(record: BackfillRecord, event: Event, now: datetime) -> Message:
     }
     key = sha256(json.dumps([record.name, event.kind, event.what, event.at.isoformat()]).encode()).hexdigest()[:32]
     return Message(key, ANNOUNCEMENTS, title, json.dumps(body), created_at=event.at, due_at=now)
+
+
+def drift_messages(found: Iterable[DriftEvent], catalogue: Catalogue, now: datetime) -> Iterator[tuple[str, Message]]:
+    """Yield a message for each file that first showed columns otherwise than declared, with its table's owner."""
+    together: defaultdict[tuple[str, str], list[DriftEvent]] = defaultdict(list)
+    for event in found:
+        is_news = event.table in catalogue.names and now - event.since < NEWS
+        if is_news and not is_declared(event.drift, catalogue[event.table]):
+            together[event.table, event.first].append(event)
+    for (table, first), some in together.items():
+        owner, drifts = catalogue[table].owner, [event.drift for event in some]
+        columns = "; ".join(f"{drift.column} {drift.what}" for drift in drifts[:_MOST_DAYS])
+        title = f"{table}: columns otherwise than declared, first in {first}: {columns}"[:_MOST_TEXT]
+        body: dict[str, Any] = {
+            "text": as_chat(title),
+            "what": "schema",
+            "table": table,
+            "owner": owner,
+            "first": first,
+        }
+        body |= {"columns": [drift._asdict() for drift in drifts[:_MOST_DAYS]], "at": some[0].since.isoformat()}
+        key = sha256(json.dumps([table, first, sorted(drifts)]).encode()).hexdigest()[:32]
+        yield owner, Message(key, ANNOUNCEMENTS, title, json.dumps(body), created_at=some[0].since, due_at=now)

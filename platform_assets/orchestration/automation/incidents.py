@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import partial
 from hashlib import sha256
+from typing import NamedTuple
 
 import dagster as dg
 
@@ -20,7 +21,7 @@ from platform_assets.engine.circuits import circuits
 from platform_assets.engine.platform import Platform
 from platform_assets.operations.audit import heads_of
 from platform_assets.operations.lineage.held_days import held_days
-from platform_assets.operations.plan_record import BackfillRecord, records_since
+from platform_assets.operations.plan_record import records_since
 from platform_assets.orchestration.assets.checks import good_days
 from platform_assets.orchestration.automation.announcements import (
     LOOK_BACK,
@@ -32,6 +33,7 @@ from platform_assets.orchestration.automation.announcements import (
     announcement_of_holds,
     announcement_of_run,
     announcements,
+    drift_messages,
     failed_runs,
     open_circuit,
     plan_messages,
@@ -41,7 +43,7 @@ from platform_assets.orchestration.resources import PlatformResource
 from platform_assets.records.chain import Heads
 from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import CIRCUIT, Hold
-from platform_assets.records.outbox import Announced, AnnouncedDay, AnnouncedHeads, Channel
+from platform_assets.records.outbox import Announced, AnnouncedDay, AnnouncedHeads, Channel, Message
 from platform_assets.routes import Kind, Route
 
 _EVERY_S = 30
@@ -51,6 +53,14 @@ _FAILED = Attempt("failed")
 
 Incident = tuple[str, Kind]
 """A table or a job, and what is wrong with it."""
+
+
+class Event(NamedTuple):
+    """A message about what happened once, and the owner whom it is for."""
+
+    kind: Kind
+    owner: str
+    message: Message
 
 
 def standing(now: Present) -> dict[Incident, Callable[[], Announcement]]:
@@ -101,12 +111,13 @@ def _over(subject: str, kind: str, ui_url: str, row: AnnouncedDay) -> Announceme
     return Announcement(Announced(), titles[kind], text, {"text": text, "what": "healed"}, frozenset({row}))
 
 
-def route_messages(
-    platform: Platform, now: Present, plans: Sequence[BackfillRecord], moment: datetime
-) -> Iterator[str]:
+def route_messages(platform: Platform, now: Present, events: Sequence[Event], moment: datetime) -> Iterator[str]:
     """Write the news of each route into the outbox, and yield their titles. In quiet hours a route gets nothing.
 
     An incident that ends within these hours is never announced.
+
+    Args:
+        events: messages about plans and columns, each announced once, whether or not it is still so.
     """
     owners = {contract.name: frozenset({contract.owner}) for contract in platform.catalogue}
     for run in now.failed:
@@ -120,13 +131,19 @@ def route_messages(
             message = replace(each.message(moment), target=target)
             notes.mark_announced(target, each.about, each.over, by=message)
             yield each.title
-        for record in plans:
-            wanted = route.wants("plan", frozenset({record.file.owner}))
-            for message in plan_messages([record], moment) if wanted else ():
-                key = sha256(f"{message.key} {name}".encode()).hexdigest()[:32]
-                if not outbox.with_key(key):
-                    notes.mark_announced(target, Announced(), by=replace(message, key=key, target=target))
-                    yield message.title
+        for kind, owner, message in events:
+            key = sha256(f"{message.key} {name}".encode()).hexdigest()[:32]
+            if route.wants(kind, frozenset({owner})) and not outbox.with_key(key):
+                notes.mark_announced(target, Announced(), by=replace(message, key=key, target=target))
+                yield message.title
+
+
+def recent_events(platform: Platform, moment: datetime) -> list[Event]:
+    """Return what happened within a week to plans, as far as they ask for it, and to columns of raw tables."""
+    plans = records_since(platform.lake, moment - NEWS)
+    drifts = drift_messages(platform.ledger.schema_drift(), platform.catalogue, moment)
+    found = [Event("plan", each.file.owner, message) for each in plans for message in plan_messages([each], moment)]
+    return [*found, *(Event("schema", owner, message) for owner, message in drifts)]
 
 
 @dg.sensor(
@@ -134,12 +151,13 @@ def route_messages(
     minimum_interval_seconds=_EVERY_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Says once, in the log and by the outbox if a webhook is set, that a day is held or healed, a circuit "
-    "opened or closed, or a run failed.",
+    "opened or closed, a run failed, or columns came otherwise than declared.",
 )
 def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) -> dg.SkipReason:
     """Announce held days with possible causes, healed ones, failed runs, each with reason and link; and heads.
 
-    Announcements for the webhook go into the outbox, which delivers them; so do events that plans subscribe to.
+    Announcements for the webhook go into the outbox, which delivers them; so do events that plans subscribe to, and
+    files that first showed columns otherwise than declared.
     """
     with platform.open() as opened:
         notes, has_webhook = opened.ledger.notes, bool(opened.settings.webhook_url)
@@ -159,11 +177,11 @@ def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) ->
                 "webhook", announcement.about, announcement.over, by=announcement.message(datetime.now(UTC))
             )
         moment, routes = datetime.now(UTC), opened.settings.notify
-        plans = records_since(opened.lake, moment - NEWS) if has_webhook or routes else ()
-        for message in plan_messages(plans, moment) if has_webhook else ():
+        events = recent_events(opened, moment) if has_webhook or routes else []
+        for _, _, message in events if has_webhook else ():
             if not opened.ledger.outbox.with_key(message.key):  # asked every time; written once
                 notes.mark_announced("webhook", Announced(), by=message)
-        to_routes = list(route_messages(opened, now, plans, moment)) if routes else []
+        to_routes = list(route_messages(opened, now, events, moment)) if routes else []
     titles = [announcement.title for announcement in to_log or to_send] or to_routes
     return dg.SkipReason(f"announced: {'; '.join(titles)}" if titles else "nothing to announce")
 

@@ -36,6 +36,8 @@ _IS_NOT_BLANK = rf"{_LINE} rlike '[^\\x00-\\x20]'"
 
 _AS_DATED: Mapping[str, date] = {}
 _PARTS_IN_TASK = 1024
+_SHOWN = 200
+"""Characters of names that no contract declares."""
 
 _PATTERN = re.compile(r"[\\{}\[\]*?]")
 """Special characters in a path, unless there is a backslash before them."""
@@ -200,12 +202,18 @@ def _typed(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
     absent = [name for name in contract.column_names if name not in layout.columns]
     frame = with_columns(frame, {name: F.lit(None).cast("string") for name in absent})
     types = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
-    extra = [name for name in layout.names if name not in contract.column_names]
+    assert contract.source is not None
+    kept_in, drift = contract.source.rescued_in, contract.source.schema_drift
+    if layout.format == "parquet" and kept_in in layout.columns:  # a reading that has it already
+        kept_in = None
+    declared_names = [name for name in contract.column_names if name != kept_in]
+    extra = [name for name in layout.names if name not in declared_names] if drift == "rescue" else []
     rescued = F.to_json(F.struct(*map(_named, extra))) if extra else F.lit(None).cast("string")
-    if layout.format == "json":
-        names = F.array_except("_names", F.array(*map(F.lit, contract.column_names)))
-        rescued = F.when(F.size(names) > 0, F.col(_LINE))
-    csv = contract.source.csv if contract.source and layout.format == "csv" else None
+    if layout.format == "json" and drift != "ignore":
+        names = F.array_except("_names", F.array(*map(F.lit, declared_names)))
+        what = F.array_join(names, ", ") if drift == "fail" else F.col(_LINE)
+        rescued = F.when(F.size(names) > 0, what)
+    csv = contract.source.csv if layout.format == "csv" else None
     declared = {c.name: text for c in contract.columns if (text := as_declared(c, types[c.name], csv))}
     other = [
         (n, each) for n, each in enumerate(contract.columns) if each.name in declared or is_cast(each, types[each.name])
@@ -221,6 +229,7 @@ def _typed(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
         PLACE,
     )
     values = {c.name: cast(_given(n, located.columns), types[c.name], c) for n, c in other}
+    values |= {kept_in: "_rescued"} if kept_in else {}
     return with_columns(located, {name: F.expr(value) for name, value in values.items()})
 
 
@@ -283,6 +292,8 @@ def _refusal(types: Mapping[str, str], losses: Mapping[str, str], layout: Layout
             text = f"substring(make_valid_utf8(CAST({_as_delivered(n)} AS string)), 1, 40)"
             what = misfit(given, types[given], column)
             checks.append((losses[column.name], f"concat('{column.name}: ', {what}, ': ', {text})"))
+    if layout.format == "json" and contract.source and contract.source.schema_drift == "fail":
+        checks.append(("_rescued IS NOT NULL", f"concat('extra column: not declared: ', left(_rescued, {_SHOWN}))"))
     is_void = f"coalesce({contract.void_condition}, false)" if contract.voided else "false"
     if contract.voided and not contract.takes_undated:
         why = f"'{contract.event_time}: no value, by which a delete finds the day of its record'"
