@@ -128,7 +128,7 @@ def _refuse_what_grows(text: str, name: str) -> None:
             shown = tag.replace("tag:yaml.org,2002:", "!!")
             raise PlanFileError(f"{name}, line {line}: {shown} gives a value a type.", "Write the value alone.")
         if depth > _DEEPEST:
-            raise PlanFileError(f"{name}, line {line}: more than {_DEEPEST} levels.", "Write smaller numbers.")
+            raise PlanFileError(f"{name}, line {line}: more than {_DEEPEST} levels.", "Write fewer levels.")
 
 
 def plan_in(folder: Path, name: str) -> Path:
