@@ -140,6 +140,14 @@ def test_dates_that_can_be_read_in_two_ways_are_a_guess(run: Run, tmp_path: Path
     assert "guess day: all its values are %d/%m/%Y, and %m/%d/%Y, too" in said.words
 
 
+def test_files_that_a_shell_lists_behind_the_first_one_count(run: Run, tmp_path: Path) -> None:
+    files = [str(tmp_path / name) for name in ("a.csv", "b.csv", "c.csv")]
+    for number, file in enumerate(files):
+        Path(file).write_text(f"id,day\n{number},2018-01-0{number + 1}\n")
+    assert "3 rows of 2018-01-01 to 2018-01-03" in run("init", "shop_of", "--from", *files, "--dry-run").words
+    assert "is one argument too many" in run("init", "shop_of", files[0], "--dry-run").error
+
+
 @pytest.mark.timeout(900)
 def test_what_is_written_is_tested_and_refreshed_with_the_very_files(
     run: Run, files: Path, monkeypatch: pytest.MonkeyPatch

@@ -53,6 +53,9 @@ _MOST_LETTERS = 30
 
 def init(
     domain: Annotated[str, typer.Argument(help="Name of the domain, and of its package.")],
+    more: Annotated[
+        list[Path] | None, typer.Argument(metavar="FILE", help="More files of --from, as a shell lists them.")
+    ] = None,
     into: Annotated[Path, typer.Option("--into", help="Folder in which the project's folder is made.")] = Path(),
     sql: Annotated[bool, typer.Option("--sql", help="Queries instead of Python functions.")] = False,
     files: Annotated[
@@ -67,6 +70,9 @@ def init(
     PostgreSQL or a topic of Kafka, as `SHOP_DATABASE_URL:public.orders`, where the variable has the URL. In an existing
     project it adds only the package.
     """
+    if more and not files:
+        raise UsageError(f"{more[0]} is one argument too many.", "Name files behind --from.")
+    files = [*(files or ()), *(more or ())]
     home = into.expanduser().resolve()
     if not IDENTIFIER.fullmatch(domain) or len(domain) > _MOST_LETTERS or iskeyword(domain):
         name = f"at most {_MOST_LETTERS} lower-case letters, digits and underscores, beginning with a letter"
@@ -80,7 +86,7 @@ def init(
     if domain in used or domain in sys.stdlib_module_names or find_spec(domain) is not None:
         raise UsageError(f"The name {domain!r} is in use: Python finds a module of that name.", "Choose another one.")
     found = _proposal(files, domain) if files else None
-    written = dict(project_files(domain, found, ", ".join(file.name for file in files or ()), sql=sql))
+    written = dict(project_files(domain, found, ", ".join(file.name for file in files), sql=sql))
     parts: list[Part] = [] if found is None else [*_guesses(found, domain)]
     if dry_run:
         contracts = written[f"{domain}/contracts.py"]
