@@ -7,7 +7,8 @@ import json
 import os
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from platform_assets.contracts import Column, Contract, ContractError, Domain, Input, LandingFiles, same_day
+from platform_assets.orchestration.automation.incidents import recent_events
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support import shop as module
 from platform_assets_tests.support.cli.commands import Run
@@ -104,7 +106,7 @@ def drift(run: Run, *more: str) -> list[tuple[str, str, str, str, int]]:
 def test_each_policy_does_with_new_columns_what_it_says_and_the_first_file_is_known(
     world: World, run: Run, declare: Callable[..., None]
 ) -> None:
-    """One refresh of four tables and three formats."""
+    """Two refreshes and a reload."""
     declare(RESCUE, IGNORE, FAIL, KEPT, CLEAN)
     for table in ("rescue", "ignore", "fail", "orders"):
         deliver(world, f"{table}/a.csv", csv(f"1,{AT},1.00,web"))
@@ -151,6 +153,32 @@ def test_each_policy_does_with_new_columns_what_it_says_and_the_first_file_is_kn
     assert (
         "raw.rescue amount is missing, and amounts may be its new name" in run("status", "schema", "raw.rescue").words
     )
+
+    with world.open() as platform:
+        now = datetime.now(UTC)
+        events = recent_events(platform, now)
+        assert {(event.kind, event.owner) for event in events} == {("schema", "me")}
+        told = [event.message.title for event in events if event.message.title.startswith("raw.rescue")]
+        assert f"first in rescue/{DAY}/a.csv: channel kept in _rescued" in told[0]
+        assert [event.message.key for event in recent_events(platform, now)] == [one.message.key for one in events]
+        assert not recent_events(platform, now + timedelta(days=8))
+
+    amount = replace(COLUMNS[2], source_name="amounts")
+    channel = Column("channel", "string", "Where.", may_be_absent=True)
+    right = replace(RESCUE, columns=(replace(COLUMNS[0], type="long"), COLUMNS[1], amount, channel))
+    declare(right, IGNORE, FAIL, KEPT, CLEAN)
+    assert {row[1] for row in drift(run, "raw.rescue")} == {"shop"}
+    assert "4 others are declared by now: --all" in run("status", "schema", "raw.rescue").words
+    assert run("admin", "reload", "raw.rescue", "--reason", "columns were added").code in (0, 1)
+    world.refresh()
+    assert {row["id"]: row["channel"] for row in world.rows("raw.rescue")} == {
+        1: "web",
+        2: None,
+        3: "web",
+        4: None,
+        6: None,
+    }
+    assert {row[1] for row in drift(run, "raw.rescue", "--all")} == {"shop"}
 
 
 @pytest.mark.timeout(900)

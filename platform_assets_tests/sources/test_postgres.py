@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -10,11 +11,13 @@ from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any, cast
 
 import duckdb
 import psycopg
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 from hypothesis import HealthCheck, given, settings
@@ -405,3 +408,36 @@ def test_local_times_are_those_of_the_zone_that_the_column_declares(shop: Shop, 
     for zone, day in ((None, 2), ("America/New_York", 1)):
         drifted = raw.source.drift(replace(contract, day_zone=zone), raw.so_far, raw._private(), None, 1)
         assert [(one.day, one.what) for one in drifted.examples] == [(date(2017, 1, day), "back-dated")]  # not in raw
+
+
+def test_new_columns_are_read_into_one_or_refused_by_name(
+    postgres_server: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = open_shop(postgres_server)
+    monkeypatch.setenv(URL, shop.reader)
+    shop.order(1)
+    shop.run('ALTER TABLE orders ADD COLUMN channel text, ADD COLUMN "Shop No" numeric(9,2)')
+    shop.run("UPDATE orders SET channel = 'web', \"Shop No\" = 7.10")
+    more = Column("more", "string", "What the contract does not declare.", may_be_absent=True)
+    source = replace(cast(PostgresTable, RAW.source), rescued_in="more")
+    contract = replace(RAW, columns=(*RAW.columns, more), source=source)
+    so_far = SoFar("", frozenset(), date(2030, 1, 1), Lake.at(tmp_path / "lake"), Release())
+
+    def read() -> dict[str, Any]:
+        folder = Path(mkdtemp(dir=tmp_path))
+        found = source.read(contract, so_far, folder)
+        assert found
+        [[file]] = found.files.values()
+        [row] = pq.read_table(file).to_pylist()
+        return dict(row)
+
+    row = read()
+    assert json.loads(row["more"]) == {"channel": "web", "Shop No": 7.1}
+    shop.run("ALTER TABLE orders ADD COLUMN colour text")  # without a value nothing of a row is other
+    assert read()["row_hash"] == row["row_hash"]
+    strict = replace(cast(PostgresTable, RAW.source), schema_drift="fail")
+    with pytest.raises(SourceError, match="has the column channel, Shop No, colour, which"):
+        strict.read(replace(RAW, source=strict), so_far, tmp_path)
+    shop.run("ALTER TABLE orders ADD COLUMN more text")
+    with pytest.raises(SourceError, match="with another `rescued_in` than more"):
+        read()
