@@ -117,7 +117,7 @@ def test_the_guide_holds(shop: World, tmp_path: Path) -> None:
     file = tmp_path / "plans" / "discount.yaml"
     file.write_text(f"{file.read_text()}\n{blocks('yaml')[0]}")
     explained = do("backfill explain").out
-    assert "| 10 % | gold.tills 9, gold.week 9 |" in explained
+    assert "| 10 % | 18 | gold.tills 9, gold.week 9 |" in explained
     assert "Needs 1 approval, because it computes 180 days of tables" in explained
     assert run_apart("backfill", "apply", "plans/discount.yaml").code == REFUSED, "nobody approved it"
     do("backfill approve")
