@@ -78,6 +78,7 @@ COMMANDS = {
     "admin reload": "undo:reload",
     "admin erase": "erase:erase",
     "admin pull": "source:pull",
+    "admin adopt": "adopt:adopt",
     "admin breaker": "breaker:breaker",
     "admin outbox": "outbox:outbox",
 }

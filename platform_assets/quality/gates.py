@@ -128,7 +128,7 @@ def conservation_findings(
             numbers={what.replace(" ", "_"): found, against.replace(" ", "_"): wanted},
         )
         for what, found, against, wanted, examples in comparisons
-        if found != wanted
+        if found != wanted or examples  # adopted rows may be as many, and others
     )
 
 

@@ -18,7 +18,15 @@ from pydantic import BaseModel, ConfigDict
 from platform_assets.records.code_version import Attempt
 
 Decides = Literal[
-    "", "acceptance", "stage", "put back", "recovery", "erasure lifted", "lasting rollback", "rollback lifted"
+    "",
+    "acceptance",
+    "adoption",
+    "stage",
+    "put back",
+    "recovery",
+    "erasure lifted",
+    "lasting rollback",
+    "rollback lifted",
 ]
 """What a person decides by a publication whose kind does not say so by itself."""
 Kind = Literal["ingest", "approval", "withdrawal", "recompute", "roll back", "compact", "reload", "erasure"]

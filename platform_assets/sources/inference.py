@@ -182,11 +182,14 @@ class _Inference:
         yield from self._json(listed) if kind == "json" else self._csv(listed, max(encodings, key=len))
 
     def _arrow(self, files: Sequence[str]) -> Iterator[tuple[str, Column]]:
-        from deltalake import DeltaTable
+        from deltalake import DeltaTable, QueryBuilder
 
-        self._database.register(
-            "arrow", DeltaTable(files[0]).to_pyarrow_dataset() if self._file.is_dir() else dataset(files)
-        )
+        if self._file.is_dir():  # as a dataset, columns of other names in the files are null throughout
+            asked = QueryBuilder().register("t", DeltaTable(files[0]))
+            rows = pa.table(asked.execute(f"SELECT * FROM t LIMIT {_SAMPLE_ROWS}").read_all())
+        else:
+            rows = dataset(files)
+        self._database.register("arrow", rows)
         self._database.execute(f"CREATE TABLE rows AS FROM arrow LIMIT {_SAMPLE_ROWS}")
         for name, type_, *_ in self._database.execute("DESCRIBE rows").fetchall():
             if found := _TYPES.get(type_, type_.lower() if type_.startswith("DECIMAL") else None):

@@ -29,7 +29,7 @@ MOMENTARY = {
 STARTS_NOTHING = sorted(
     {*EXAMPLES}
     - {"accept", "ack", "check", "demo", "test", "up", "publish", "late approve", "late refuse", "quarantine replay"}
-    - {"admin erase", "admin pull", "admin restore", "admin verify"}
+    - {"admin adopt", "admin erase", "admin pull", "admin restore", "admin verify"}
     - {name for name in EXAMPLES if name.startswith("backfill ") and name != "backfill new"}
 )
 """Those of which the example can be carried out on what the tests have published, without Spark."""

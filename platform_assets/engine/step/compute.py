@@ -143,6 +143,7 @@ def _computed(
             snapshot,
             *folders.values(),
             together=most_together(state.before, platform.version(contract.name)),
+            adopted=work.adopted,
             scope=work.scope,
             made_from=state.made_from,
             parts=parts,

@@ -20,6 +20,7 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.inputs import InputRows, Prepared, StepInputs, in_columns_of, published_rows
 from platform_assets.engine.step.proofs import files_read, probe, refuse_jobs_of_its_own, refuse_what_cannot_repeat
 from platform_assets.engine.step.scoped import carried_rows, moved_keys, refuse_strangers
+from platform_assets.engine.step.work import Adopted
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.selection import KeyScope
@@ -67,6 +68,7 @@ class Staged:
         software: software that computed them, for a manifest.
         moved: records that moved between the computed and the copied rows, by day.
         to_come: days that the step computes later.
+        is_adopted: whether they are another tool's rows, and not the transform's.
     """
 
     snapshot: LakeSnapshot
@@ -85,6 +87,7 @@ class Staged:
     software: Mapping[str, str] = field(default_factory=dict)
     moved: Mapping[date, MovedKeys] = field(default_factory=dict)
     to_come: Collection[date] = ()
+    is_adopted: bool = False
 
     @property
     def platform(self) -> Platform:
@@ -119,7 +122,7 @@ class Staged:
 
     def figures(self, day: date) -> dict[str, int]:
         """Return a day's figures: how many days it was computed with, and for silver the balance of raw rows."""
-        together = {TOGETHER: len(self.profiles)}
+        together = {} if self.is_adopted else {TOGETHER: len(self.profiles)}
         if self.counts is None:
             return together
         row_balance = self.row_balance(day)
@@ -149,6 +152,7 @@ def stage_days(
     parts: Mapping[date, int] = NO_PARTS,
     small: bool = False,
     to_come: Collection[date] = (),
+    adopted: Adopted | None = None,
 ) -> Staged:
     """Compute some days into a stage, and count its rows.
 
@@ -158,6 +162,7 @@ def stage_days(
         scope: keys whose rows alone are computed; other rows are copied from the snapshot.
         parts: number of parts of each large input day; Sail makes none.
         small: whether these are probably few rows.
+        adopted: returns rows in place of the transform; they are counted and judged with its inputs all the same.
     """
     platform = snapshot.platform
     recorded = Counter[date]()
@@ -173,9 +178,12 @@ def stage_days(
     with values_explained(contract.name, days):
         inputs = StepInputs(session, contract, snapshot, scope, parts)
         prepared = inputs.prepare(days)
+        if adopted is not None:
+            prepared = replace(prepared, frame=adopted(session, days), clustered=False, parts=NO_PARTS, own_jobs=0)
+            together = None
         if together is not None:  # always: a version set by hand stays when the code changes
             refuse_what_cannot_repeat(contract, prepared.frame)
-        frame, read = _planned(session, contract, days, snapshot, prepared)
+        frame, read = _planned(session, contract, days, snapshot, prepared, is_adopted=adopted is not None)
         stage(frame, folder, clustered=prepared.clustered, parts=prepared.parts, small=small)
         rows = made = cache(partial(read_staged, session, folder))
         moved: Mapping[date, MovedKeys] = {}
@@ -195,10 +203,11 @@ def stage_days(
             few=few,
             inputs=prepared.inputs,
             read=read,
-            tells_reads=shows_plans(session),
+            tells_reads=adopted is None and shows_plans(session),
             software=software_of(session),
             moved=moved,
             to_come=to_come,
+            is_adopted=adopted is not None,
         )
         judge_beside_others(staged)
         of_made = staged.profiles if scope is None else profile(made(), (), ())
@@ -220,13 +229,15 @@ def _planned(
     days: Collection[date],
     snapshot: LakeSnapshot,
     prepared: Prepared,
+    *,
+    is_adopted: bool,
 ) -> tuple[DataFrame, FilesRead]:
     """Return the rows to stage, with the contract's schema, and their reads, as far as the session knows."""
     schema = spark_schema(contract)
     made = as_spark_counts(session, prepared.frame, schema)
     check_columns(contract.name, made, schema)
     frame = made.select(*schema.fieldNames())
-    if not shows_plans(session):
+    if is_adopted or not shows_plans(session):
         return frame, {}
     read = files_read(contract, days, snapshot, frame)
     refuse_jobs_of_its_own(contract, prepared.own_jobs)

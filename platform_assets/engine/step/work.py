@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+
+from pyspark.sql import DataFrame, SparkSession
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.admissions import engine_of
@@ -31,6 +33,9 @@ class AcceptError(PlatformError):
     """A person wanted to accept a finding that cannot be accepted."""
 
 
+Adopted = Callable[[SparkSession, Collection[date]], DataFrame]
+"""Gives the rows of some days of another tool's table, which a transform does not make."""
+
 LookedAt = Mapping[str, Mapping[date, str]]
 """Days of tables, each with what it was made from, by fingerprint, when a person looked at it."""
 
@@ -44,6 +49,7 @@ class Work:
         looked_at: fingerprint at which the person looked at each day; the acceptance holds for that fingerprint only.
         replaces_schema: the table's schema if the contract has other columns; else empty.
         all_days: whether the table can follow its contract only with all its days in one publication.
+        adopted: gives rows in place of the transform.
     """
 
     platform: Platform
@@ -60,6 +66,7 @@ class Work:
     all_days: bool
     scope: KeyScope | None = None
     engine: EngineName = "spark"
+    adopted: Adopted | None = None
 
 
 def begin(

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _BATCH_ROWS = 16_384
-_WRITER = {
+WRITER = {
     # Bounds of texts are prefixes; the log holds the smallest and greatest of every file
     "parquet.statistics.truncate.length": "32",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
@@ -108,7 +108,7 @@ def stage(
 def _write(frame: DataFrame, folder: Location) -> None:
     address = str(folder) if is_sail(frame.sparkSession) else for_hadoop(str(folder))
     with found_here(frame.sparkSession, folder):
-        frame.write.options(**_WRITER).mode("append").partitionBy(DAY).parquet(address)
+        frame.write.options(**WRITER).mode("append").partitionBy(DAY).parquet(address)
 
 
 def _by_day(frame: DataFrame, parts: Mapping[date, int]) -> DataFrame:
@@ -163,7 +163,7 @@ def _rows_together(frame: DataFrame, folder: Location) -> Iterator[tuple[Callabl
     """Write rows into a few temporary files: as a frame, and as a table if they are few."""
     place = folder / "together"
     with found_here(frame.sparkSession, folder):
-        frame.write.options(**_WRITER).mode("overwrite").parquet(for_hadoop(str(place)))
+        frame.write.options(**WRITER).mode("overwrite").parquet(for_hadoop(str(place)))
     try:
         files = [place / name for name in sorted(place.names()) if name.endswith(".parquet")]
         rows = _as_table(files) if sum(file.size() or 0 for file in files) <= MOST_TOGETHER else None

@@ -14,6 +14,7 @@ DECIDED = ("--reason", "a test")
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "ack": ("transactions/2017-01-01/a.txt", *DECIDED),
     "accept": (TABLE, "--days", "2017-01-01", *DECIDED),
+    "admin adopt": (TABLE, "NO FOLDER", "--dry-run"),
     "admin audit": (),
     "admin backup": ("A FOLDER",),
     "admin breaker": (TABLE, "--open", *DECIDED),
