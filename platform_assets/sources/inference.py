@@ -179,7 +179,7 @@ class _Inference:
                 encodings.add(encoding)
                 break
         listed = f"[{', '.join(_text(str(text)) for text in texts)}]"
-        yield from self._json(listed) if kind == "json" else self._csv(listed, max(encodings, key=len))
+        yield from self._json(listed) if kind == "json" else self._csv(files, listed, max(encodings, key=len))
 
     def _arrow(self, files: Sequence[str]) -> Iterator[tuple[str, Column]]:
         from deltalake import DeltaTable, QueryBuilder
@@ -197,7 +197,7 @@ class _Inference:
             else:
                 self._notes[name] = ("guess", f"left out, since no column of a contract is {type_}")
 
-    def _csv(self, listed: str, encoding: str) -> Iterator[tuple[str, Column]]:
+    def _csv(self, files: Sequence[Path], listed: str, encoding: str) -> Iterator[tuple[str, Column]]:
         sniffed = self._database.execute(f"FROM sniff_csv({listed}[1], sample_size = -1)")
         found = dict(zip([name for name, *_ in sniffed.description or ()], sniffed.fetchone() or (), strict=True))
         delimiter, quote, escape = (found[name].replace("(empty)", "") for name in ("Delimiter", "Quote", "Escape"))
@@ -206,8 +206,9 @@ class _Inference:
         self._database.execute(
             f"CREATE TABLE rows AS FROM read_csv({listed}, auto_detect = false, delim = {_text(delimiter)}, "
             f"quote = {_text(quote)}, escape = {_text(escape or quote)}, skip = {found['SkipRows']}, "
-            f"header = {found['HasHeader']}, columns = {{{columns}}}) LIMIT {_SAMPLE_ROWS}"
+            f"header = {found['HasHeader']}, columns = {{{columns}}}, store_rejects = true) LIMIT {_SAMPLE_ROWS}"
         )
+        broken = self._broken(files)
         numbers = product(names, _SIGNS)
         fits = self._fitting({(name, signs): _matches(quoted(name), _number(signs)) for name, signs in numbers})
         self._signs = max(_SIGNS, key=[signs for _, signs in fits].count)
@@ -224,10 +225,22 @@ class _Inference:
         )
         doubts = ["the text is not UTF-8, and other encodings fit, too"] if encoding in ("cp1252", "latin-1") else []
         doubts += ["no header was found: give the columns names, here and above"] if csv.columns else []
+        doubts += broken
         if csv != Csv():
             self._source = replace(self._source, csv=csv)
+        if csv != Csv() or broken:
             self._notes["source"] = ("guess", "; ".join(doubts)) if doubts else ("sure", "all rows can be read so")
         yield from ((quoted(name), self._named((name,))) for name in names)
+
+    def _broken(self, files: Sequence[Path]) -> list[str]:
+        """Return a sentence about the lines that are no rows, if there are any."""
+        query = "SELECT s.file_path, e.line, e.error_message FROM reject_errors e JOIN reject_scans s USING (scan_id, file_id)"
+        lines = self._database.execute(f"SELECT DISTINCT ON (1, 2) * FROM ({query}) ORDER BY 1, 2").fetchall()
+        if not lines:
+            return []
+        (copy, line, error), count = lines[0], len(lines)
+        what = "1 line is" if count == 1 else f"{count} lines are"
+        return [f"{what} left out: {files[int(Path(copy).name)]}, line {line}: {error.splitlines()[0]}"]
 
     def _json(self, listed: str) -> Iterator[tuple[str, Column]]:
         read = f"read_json_objects({listed}, format = 'auto', maximum_object_size = {_SAMPLE_BYTES})"
@@ -261,6 +274,7 @@ class _Inference:
         where += f" AND {text} IS NOT NULL"
         fits = [*self._fitting({one: f"{value} IS NOT NULL" for one, value in values.items()}, where)]
         if not fits:
+            self._note_exceptions(text, column, values, where)
             return column, text
         first, *others = fits
         patterns = [one.pattern for one in others if first.pattern and one.pattern and one.type == first.type]
@@ -269,6 +283,18 @@ class _Inference:
             written = first.pattern or f"{first.epoch} since 1970"
             self._notes[first.name] = ("guess" if also else "sure", f"all its values are {written}{also}")
         return first, values[first]
+
+    def _note_exceptions(self, text: str, column: Column, values: Mapping[Column, str], where: str) -> None:
+        """Say so where one value in ten or fewer keeps a column from being a number, a date or a time."""
+        others = [f"count(*) FILTER (WHERE ({value}) IS NULL)" for value in values.values()]
+        if not others:
+            return
+        [rows, *counts] = self._row(f"SELECT count(*), {', '.join(others)} FROM rows WHERE {where}")
+        count, (nearly, value) = min(zip(counts, values.items(), strict=True), key=lambda pair: pair[0])
+        if 0 < count * 10 <= rows:
+            [example] = self._row(f"SELECT min({text}) FROM rows WHERE {where} AND ({value}) IS NULL")
+            note = f"text, for {count} of {rows} values fit no {nearly.type}, such as {example!r}"
+            self._notes[column.name] = ("guess", f"{note}; declared {nearly.type}, such rows are refused")
 
     def _fitting(self, conditions: Mapping[Any, str], where: str = "true") -> Iterator[Any]:
         """Yield the types that fit all rows; a few rows rule out most of them."""

@@ -201,7 +201,7 @@ def test_a_dry_run_shows_and_a_reload_does(run: Run) -> None:
     [
         ([TABLE, "--dry-run"], 3, f"refresh {TABLE} --force"),
         (["raw.transaction", "--dry-run"], 2, SALES),
-        (["raw.products", "--dry-run"], 3, "Nothing was taken for raw.products yet"),
+        (["raw.products", "--dry-run"], 3, "Nothing was ingested for raw.products yet"),
     ],
 )
 def test_what_cannot_be_reloaded_is_told(run: Run, args: list[str], code: int, says: str) -> None:

@@ -148,6 +148,16 @@ def test_files_that_a_shell_lists_behind_the_first_one_count(run: Run, tmp_path:
     assert "is one argument too many" in run("init", "shop_of", files[0], "--dry-run").error
 
 
+def test_broken_lines_and_values_that_keep_a_column_from_being_a_number_are_named(run: Run, tmp_path: Path) -> None:
+    rows = "".join(f"{n},2018-01-02,{'abc' if n == 7 else n}\n" for n in range(3, 30))
+    (tmp_path / "a.csv").write_text(f"id,day,minutes\n{rows}")
+    (tmp_path / "b.csv").write_text("id,day,minutes\n1,2018-01-01,5\n2,2018\n")
+    words = run("init", "shop_of", "--from", *(str(tmp_path / f"{name}.csv") for name in "ab"), "--dry-run").words
+    assert "1 line is left out: " in words
+    assert f"{tmp_path / 'b.csv'}, line 3: Expected Number of Columns: 3 Found: 2" in words
+    assert "guess minutes: text, for 1 of 28 values fit no long, such as 'abc'" in words
+
+
 @pytest.mark.timeout(900)
 def test_what_is_written_is_tested_and_refreshed_with_the_very_files(
     run: Run, files: Path, monkeypatch: pytest.MonkeyPatch

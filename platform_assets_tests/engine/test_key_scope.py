@@ -169,7 +169,7 @@ def test_days_whose_rest_cannot_be_carried_over_are_refused_before_anything_star
         silver = Request(frozenset([SILVER]), frozenset(DAYS), keys=request.keys)
         refused(platform, silver, f"{SILVER} does not promise")
         outside = request_of(platform, [330], [date(2017, 1, 9)])
-        refused(platform, outside, "was never computed")
+        refused(platform, outside, "is no day of the calendar")
         parts = platform.configurations[GOLD].parts
         platform.configurations[GOLD] = Configuration(parts | {"rules": {"another": "true"}})
         refused(platform, request, "under another contract")

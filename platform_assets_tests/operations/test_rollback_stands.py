@@ -267,7 +267,7 @@ def test_a_silver_table_without_a_contract_here_is_not_rolled_back(tmp_path: Pat
     without = settings_in(tmp_path / "state").model_copy(update={"domains": (TILLS,)})
     with (
         open_platform(without) as platform,
-        pytest.raises(PlatformError, match=r"(?s)no contract of silver\.readings .*PLATFORM_DOMAINS"),
+        pytest.raises(PlatformError, match=r"(?s)No contract declares silver\.readings .*PLATFORM_DOMAINS"),
     ):
         put_back(platform, wrong)
     with opened(tmp_path / "state") as platform:
