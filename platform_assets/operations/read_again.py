@@ -10,9 +10,11 @@ import re
 import signal
 import subprocess
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 from platform_assets.contracts import Contract
@@ -136,26 +138,29 @@ def _filled(word: str, first: date, last: date, folder: Path) -> str:
 
 
 def _run(contract: Contract, command: list[str], minutes: int) -> None:
-    """Run a command without a shell; with all that it started it is ended when its time is over."""
-    try:
-        process = subprocess.Popen(
-            command,
-            cwd=project_root(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise _error(contract, f"cannot be run: {error.strerror}", "Name a program that is there") from error
-    try:
-        said = process.communicate(timeout=minutes * _MINUTE_S)[1].decode(errors="replace").strip()
-    except subprocess.TimeoutExpired:
-        raise _error(contract, f"took more than {minutes} minutes", "Ask for fewer days, or allow more") from None
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
+    """Run a command without a shell; what it started ends with it, or when its time is over."""
+    with TemporaryFile() as errors:  # no pipe, which would last as long as anything that it started
+        try:
+            process = subprocess.Popen(
+                command,
+                cwd=project_root(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise _error(contract, f"cannot be run: {error.strerror}", "Name a program that is there") from error
+        try:
+            process.wait(minutes * _MINUTE_S)
+        except subprocess.TimeoutExpired:
+            raise _error(contract, f"took more than {minutes} minutes", "Ask for fewer days, or allow more") from None
+        finally:
+            with suppress(ProcessLookupError):  # nothing of it is left
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        errors.seek(max(errors.seek(0, os.SEEK_END) - 4 * _SAID, 0))
+        said = errors.read().decode(errors="replace").strip()
     if process.returncode:
         what = f"ended with {process.returncode}{f': {said[-_SAID:]}' if said else ''}"
         raise _error(contract, what, "Correct it")

@@ -48,8 +48,7 @@ def check_source(settings: Settings, contract: Contract) -> SourceCheck:
             if file is None:
                 return SourceCheck(contract.name, "")
             where = contract.source.folder if contract.source.is_read else file.path
-            bare = _without_own(contract)
-            seen = inspect(file, bare, limits)
+            seen = inspect(file, _of_sample(contract), limits)
             drift = tuple(note for note in seen.notes if drift_in(note))
             new = {found.column for note in drift if (found := drift_in(note)) and found.kind == "extra"}
             return SourceCheck(contract.name, where, seen.reason or "", drift, _proposed(file, new))
@@ -74,7 +73,7 @@ def _newest(settings: Settings, contract: Contract, limits: Limits) -> Iterator[
         if isinstance(source, Source):
             folder = Path(temporary) / "sample" / today.isoformat()
             folder.mkdir(parents=True)
-            file = source.sample(folder)
+            file = _with_own(source.sample(folder), contract)
             state = state_of(file.stat())
             path = f"sample/{today}/{file.name}"
             yield LandedFile(path, file, today, "json", state[0], state[2], state) if state[0] else None
@@ -88,12 +87,22 @@ def _newest(settings: Settings, contract: Contract, limits: Limits) -> Iterator[
             yield here[0] if here else None
 
 
-def _without_own(contract: Contract) -> Contract:
-    """Return a contract as a sample has it: without the columns that a reading adds."""
-    source, own = contract.source, {column.name for column in (*READING, *RECORD)}
+def _with_own(sample: Path, contract: Contract) -> Path:
+    """Return a sample with the columns that a reading adds, by which a contract may have its key, or its days."""
+    own = sorted({column.name for column in (*READING, *RECORD)} & {*contract.column_names})
+    fields = ", ".join(f'"{name}": null' for name in own).encode()
+    file = sample.with_name(f"rows-{sample.name}")
+    with sample.open("rb") as lines, file.open("wb") as written:
+        for line in filter(None, map(bytes.strip, lines)):
+            more = b", " if own and line[1:-1].strip() else b""
+            written.write(line[:-1] + more + fields + b"}\n")
+    return file
+
+
+def _of_sample(contract: Contract) -> Contract:
+    """Return a contract whose source has delivered a sample, which is a file as others are."""
+    source = contract.source
     if source is None or not source.is_read:
         return contract
-    columns = tuple(column for column in contract.columns if column.name not in own)
     policy = "ignore" if source.drift_outcome == "left out" else source.schema_drift
-    plain = LandingFiles(source.folder, schema_drift=policy, rescued_in=source.rescued_in)
-    return replace(contract, columns=columns, source=plain, updated_at=None, voided=None)
+    return replace(contract, source=LandingFiles(source.folder, schema_drift=policy, rescued_in=source.rescued_in))

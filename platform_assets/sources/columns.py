@@ -16,7 +16,7 @@ from platform_assets.contracts import Column, Contract
 from platform_assets.records.raw_rows import BROKEN, MARK, UNREADABLE, WHOLE, restored
 from platform_assets.records.schema_drift import extra_notes, missing_note
 from platform_assets.sources.limits import Limits
-from platform_assets.sources.text import UNMARKED_UTF_16, Lines
+from platform_assets.sources.text import BLANK, UNMARKED_UTF_16, Lines
 
 RESERVED = frozenset({"_arrival", "_arrival_date", "_broken", "_file_path", "_line", "_metadata", "_place", "_rescued"})
 """Names the platform needs for itself while it parses a file."""
@@ -155,7 +155,8 @@ class JsonNames:
     def look(self, lines: Lines) -> None:
         """Collect the names of some lines, except lines that are not objects: these rows are refused alone."""
         names_more = bool(self._unseen) and self._may_name(lines.content)
-        for number, line in enumerate(lines.whole() if self.objects < _SHOWN or names_more else lines.bare[:1]):
+        some = lines.whole() if self.objects < _SHOWN or names_more else lines.content.lstrip(BLANK).split(b"\n", 1)[:1]
+        for number, line in enumerate(some):
             if number == 0 or self.objects < _SHOWN or (self._unseen and self._may_name(line)):
                 self._take(line)
 
@@ -183,12 +184,15 @@ class JsonNames:
         text = line.decode("utf-8-sig", "replace")  # decoded before: it is sound
         flat, _, whole = text.partition(WHOLE) if self._is_marked else (text, "", "")
         found = _object(restored(flat) if self._is_marked else flat)
-        if found is None or UNREADABLE in found:
+        if found is None:
             return
         self.objects += 1
         self._unseen = {written: name for written, name in self._unseen.items() if name not in found}
-        names = _others(_object(restored(whole)) or {}, self._paths) if whole else found
-        others = (name for name in names if name not in self._declared and len(name) <= LONGEST_NAME)
+        delivered = (_object(restored(whole)) or {}) if whole else found
+        if UNREADABLE in delivered:  # a record of a reading, with fields that say why its row is refused
+            return
+        names = _others(delivered, self._paths) if whole else found
+        others = (_sound(name) for name in names if name not in self._declared and len(name) <= LONGEST_NAME)
         self._undeclared |= dict.fromkeys(islice(others, _MOST_NAMES - len(self._undeclared)))
 
 
@@ -202,6 +206,11 @@ def _others(value: Mapping[str, Any], paths: Collection[Path], above: Path = ())
                 yield from _others(inner, paths, path)
             elif not is_on_the_way:
                 yield ".".join(map(str, path))
+
+
+def _sound(name: str) -> str:
+    """Return a name with halves of characters as JSON writes them, for nothing can store these."""
+    return name.encode(errors="backslashreplace").decode()
 
 
 def _object(line: str) -> dict[str, Any] | None:

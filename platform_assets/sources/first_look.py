@@ -36,21 +36,23 @@ def proposed(variable: str, name: str, options: str, *, folder: str) -> Proposal
         SourceError: it cannot be read, or the variable has no URL.
     """
     more: Mapping[str, Any] = dict(parse_qsl(options))
-    if unknown := more.keys() - {"watermark", "format", "registry_env", "schema", "message"}:
-        raise SourceError(
-            f"A source has no {', '.join(unknown)} here.", "Leave it out; declare it in the contract later."
-        )
-    source: PostgresTable | KafkaTopic
+    kind: type[PostgresTable | KafkaTopic]
     match os.environ.get(variable, "").partition("://")[0]:
         case "postgresql" | "postgres":
-            source = PostgresTable(folder, table=name, url_env=variable, **more)
+            kind, what, known = PostgresTable, "table", {"watermark"}
         case "kafka":
-            source = KafkaTopic(folder, topic=name, url_env=variable, **more)
+            kind, what, known = KafkaTopic, "topic", {"format", "registry_env", "schema", "message"}
         case _:
             raise SourceError(
                 f"The environment variable {variable} has no URL of PostgreSQL or Kafka.",
                 f"Set {variable}='postgresql://reader:password@host/database', or 'kafka://user:password@broker:9092'.",
             )
+    if unknown := more.keys() - known:
+        raise SourceError(
+            f"A {kind.__name__} has no {', '.join(sorted(unknown))} here.",
+            f"Leave it out, or give one of {', '.join(sorted(known))}; declare the rest in the contract later.",
+        )
+    source = kind(folder, url_env=variable, **{what: name}, **more)
     with TemporaryDirectory(prefix="platform-assets-") as at:
         file = source.sample(Path(at))
         if not file.stat().st_size:

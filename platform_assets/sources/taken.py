@@ -68,22 +68,25 @@ def add_current(
     order = (*contract.versioned_by, *_ORDER)
     wanted = dict.fromkeys((DAY, *contract.key, *columns, "_kind", "_arrival", *order))
     types = {name: contract.column(name).type for name in wanted if name in contract.column_names}
-    shown = [
-        f"make_timestamptz(epoch_us({quoted(name)})) AS {quoted(name)}"
+    none = {name: f"CAST(NULL AS {duck_type(contract, name)}) AS {quoted(name)}" for name in wanted}
+    shown = {
+        name: f"make_timestamptz(epoch_us({quoted(name)})) AS {quoted(name)}"
         if types.get(name) == "timestamp"
         else quoted(name)
         for name in wanted
-    ]
+    }
     parts = []
     for number, table in enumerate((contract.name, contract.name.replace("raw.", "late.", 1))):
         if (rows := _rows(so_far, table, days, is_newer)) is not None:
             connection.register(f"rows_{number}", rows)
-            parts.append(f"SELECT {', '.join(shown)} FROM rows_{number}")
+            has = {*rows.schema.names}  # not yet a column that was declared since
+            parts.append(
+                f"SELECT {', '.join(shown[name] if name in has else none[name] for name in wanted)} FROM rows_{number}"
+            )
     connection.execute("CREATE TEMP TABLE withdrawn (path VARCHAR)")
     connection.executemany("INSERT INTO withdrawn VALUES (?)", [("",), *((path,) for path in so_far.withdrawn)])
     if not parts:
-        none = ", ".join(f"CAST(NULL AS {duck_type(contract, name)}) AS {quoted(name)}" for name in wanted)
-        parts.append(f"SELECT {none} WHERE false")
+        parts.append(f"SELECT {', '.join(none.values())} WHERE false")
     key = ", ".join(map(quoted, (DAY, *contract.key)))
     newest = ", ".join(f"{quoted(name)} DESC NULLS LAST" for name in order)
     replaces = contract.source is not None and contract.source.replaces

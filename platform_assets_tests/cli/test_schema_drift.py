@@ -265,7 +265,9 @@ def test_a_table_and_a_topic_become_a_first_contract(
     monkeypatch.setattr(module, "DOMAIN", Domain("till", (raw, made["CLEANED"]), "till.transforms"))
     assert "drift raw.till: extra column total.tax kept in _rescued, in till" in run("check", "--sources").words
     assert "has no URL of PostgreSQL or Kafka" in run("init", "x", "--from", "NO_URL:public.orders").error
-    assert "A source has no colour here" in run("init", "x", "--from", f"{URL}:public.orders?colour=1").error
+    for option in ("colour", "format"):
+        refused = run("init", "x", "--from", f"{URL}:public.orders?{option}=avro").error
+        assert f"A PostgresTable has no {option} here" in refused
 
 
 @pytest.mark.parametrize(

@@ -842,3 +842,22 @@ def test_a_compressed_file_with_records_that_span_lines_is_read_as_lines(look_in
     assert (found.reason, found.landed, found.is_read_as_lines) == (None, 3, True)
     copy = b"".join(lines_as_copied(landed(tmp_path, "a.csv.gz", content)))
     assert len(copy.splitlines()) == 4
+
+
+@pytest.mark.parametrize("begins", [b"", b"  \n "])
+def test_names_of_later_objects_are_read_with_their_blanks(look, monkeypatch, begins):
+    monkeypatch.setattr(stream, "CHUNK", 1000)
+    found = look("a.jsonl", begins + lines_of(*[WHOLE | {"Shop No": 1}] * 500).encode())
+    assert found.notes == ("extra column Shop No kept in _rescued",)
+
+
+def test_a_name_with_half_of_a_character_is_noted_as_json_writes_it(look):
+    """In a manifest nothing else could be written."""
+    found = look("a.jsonl", lines_of(WHOLE | {"\ud800x": 1}))
+    assert found.notes == ("extra column \\ud800x kept in _rescued",)
+
+
+def test_a_reading_of_which_no_record_can_be_decoded_is_refused_row_by_row(look):
+    reason = dict.fromkeys(column.name for column in CONTRACT.columns) | {"_unreadable": "why", "_value": "x"}
+    found = look("a.jsonl", lines_of(reason))
+    assert (found.reason, found.notes) == (None, ())

@@ -365,15 +365,15 @@ def _message(record: BackfillRecord, event: Event, now: datetime) -> Message:
 
 def drift_messages(found: Iterable[DriftEvent], catalogue: Catalogue, now: datetime) -> Iterator[tuple[str, Message]]:
     """Yield a message for each file that first showed columns otherwise than declared, with its table's owner."""
-    together: defaultdict[tuple[str, str], list[DriftEvent]] = defaultdict(list)
+    together: defaultdict[tuple[str, str, datetime], list[DriftEvent]] = defaultdict(list)
     for event in found:
         is_news = event.table in catalogue.names and now - event.since < NEWS
         if is_news and not is_declared(event.drift, catalogue[event.table]):
-            together[event.table, event.first].append(event)
-    for (table, first), some in together.items():
+            together[event.table, event.first, event.since].append(event)
+    for (table, first, since), some in together.items():
         owner, drifts = catalogue[table].owner, [event.drift for event in some]
         columns = "; ".join(f"{drift.column} {drift.what}" for drift in drifts[:_MOST_DAYS])
-        title = f"{table}: columns otherwise than declared, first in {first}: {columns}"[:_MOST_TEXT]
+        title = visible(f"{table}: columns otherwise than declared, first in {first}: {columns}")[:_MOST_TEXT]
         body: dict[str, Any] = {
             "text": as_chat(title),
             "what": "schema",
@@ -381,6 +381,7 @@ def drift_messages(found: Iterable[DriftEvent], catalogue: Catalogue, now: datet
             "owner": owner,
             "first": first,
         }
-        body |= {"columns": [drift._asdict() for drift in drifts[:_MOST_DAYS]], "at": some[0].since.isoformat()}
-        key = sha256(json.dumps([table, first, sorted(drifts)]).encode()).hexdigest()[:32]
-        yield owner, Message(key, ANNOUNCEMENTS, title, json.dumps(body), created_at=some[0].since, due_at=now)
+        body |= {"columns": [drift._asdict() for drift in drifts[:_MOST_DAYS]], "at": since.isoformat()}
+        # Not by its columns, of which some may be declared by now.
+        key = sha256(json.dumps([table, first, since.isoformat()]).encode()).hexdigest()[:32]
+        yield owner, Message(key, ANNOUNCEMENTS, title, json.dumps(body), created_at=since, due_at=now)
