@@ -234,7 +234,7 @@ class _Inference:
 
     def _broken(self, files: Sequence[Path]) -> list[str]:
         """Return a sentence about the lines that are no rows, if there are any."""
-        query = "SELECT s.file_path, e.line, e.error_message FROM reject_errors e JOIN reject_scans s USING (scan_id, file_id)"
+        query = "SELECT file_path, line, error_message FROM reject_errors JOIN reject_scans USING (scan_id, file_id)"
         lines = self._database.execute(f"SELECT DISTINCT ON (1, 2) * FROM ({query}) ORDER BY 1, 2").fetchall()
         if not lines:
             return []
