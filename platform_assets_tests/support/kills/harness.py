@@ -90,7 +90,7 @@ def sums(lake: Lake, columns: tuple[tuple[str, str], ...], release: Release) -> 
 
 OF_SPARK = ("ingest", "stage", "gate", "compact")
 """Phases that take a session; all others are passed on paper."""
-OF_OTHERS = ("outbox", "plan", "move", "circuit")
+OF_OTHERS = ("outbox", "plan", "move", "circuit", "adoption")
 """Phases that tests of their own kill in."""
 ON_PAPER = tuple(point for phase, points in POINTS.items() if phase not in OF_SPARK + OF_OTHERS for point in points)
 WITH_SPARK = tuple(point for phase in OF_SPARK for point in POINTS[phase])
