@@ -52,7 +52,8 @@ def proposed(variable: str, name: str, options: str, *, folder: str) -> Proposal
             f"A {kind.__name__} has no {', '.join(sorted(unknown))} here.",
             f"Leave it out, or give one of {', '.join(sorted(known))}; declare the rest in the contract later.",
         )
-    source = kind(folder, url_env=variable, **{what: name}, **more)
+    declared: Mapping[str, Any] = {what: name, **more}
+    source = kind(folder, url_env=variable, **declared)
     with TemporaryDirectory(prefix="platform-assets-") as at:
         file = source.sample(Path(at))
         if not file.stat().st_size:
