@@ -46,7 +46,8 @@ def log_stage(folder: Location, schema_string: str) -> None:
         log.remove()
     said = CommitProperties(custom_metadata={commits.STAGED_ON: str(staged_on)})
     with errors_numbered(folder):
-        if any(name.startswith(f"{DAY}=") for name in folder.names()):
+        days = (folder / name for name in folder.names() if name.startswith(f"{DAY}="))
+        if any(name.endswith(".parquet") for day in days for name in day.names()):  # rows without a day left theirs
             day = Schema([Field(DAY, PrimitiveType("date"))])
             convert_to_deltalake(str(folder), partition_by=day, partition_strategy="hive", commit_properties=said)
         else:

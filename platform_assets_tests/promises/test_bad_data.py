@@ -261,7 +261,7 @@ def findings(result: RefreshResult) -> Iterator[tuple[str, str]]:
                 contract = next(table for table in domain.TABLES if table.name == ingest.table)
                 checked, _ = delivery_checks(contract, [arrival], [arrival.arrival_date])[arrival.arrival_date]
                 yield "rows wait in the late queue", checked.sentence
-            yield from (("noted", note) for note in arrival.notes)
+            yield from (("noted", note) for note in arrival.notes if not arrival.reason)  # which says it
         yield from (("not taken", problem.what) for problem in (*ingest.problems, *ingest.growing))
     for step in result.steps:
         layer = step.table.partition(".")[0]
