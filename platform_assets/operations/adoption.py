@@ -7,10 +7,7 @@ once. They count as made from what their inputs are then, so that they become st
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import count
@@ -24,6 +21,7 @@ from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discarded_on_error
 from platform_assets.engine.raw import effective_raw_rows
+from platform_assets.engine.readings import land_file, private_folder
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import refuse_protected_days
 from platform_assets.engine.step.stage import Stage
@@ -50,16 +48,13 @@ from platform_assets.spark.tables.originals import (
     written_by_day,
 )
 from platform_assets.spark.tables.reading import read_days
-from platform_assets.spark.tables.schemas import raw_schema
+from platform_assets.spark.tables.schemas import column_problems, raw_schema
 from platform_assets.words import counted
-
-_RESTS_S = 60
-"""A file is whole when it gets its name; nothing has to wait until it rests."""
 
 
 @dataclass(frozen=True)
 class Wish:
-    """What a person asks for.
+    """Request for an adoption.
 
     Args:
         place: folder or URL of the Delta table.
@@ -79,11 +74,12 @@ class Wish:
 
 @dataclass(frozen=True)
 class Adoption:
-    """What was adopted, or would be.
+    """Result of an adoption, or its preview.
 
     Args:
         source: the table, version and features that its rows are from.
-        there: what the original has of each adopted day; `here`: what the platform has of it. None before it is done.
+        there: count and checksum of each adopted day in the original.
+        here: the same in the platform; empty in a preview.
         without_rows: days between the first and the last of which the original has no row; they are not adopted.
         undo: what takes it back; empty before it is done.
     """
@@ -104,7 +100,7 @@ class Adoption:
 
 @dataclass(frozen=True)
 class _Copy:
-    """What is going to be copied.
+    """Rows to copy, with the checksums of their days in the original.
 
     Args:
         names: contract's names of the copied columns, by their names in the original.
@@ -119,7 +115,7 @@ class _Copy:
     def adoption(
         self, here: Mapping[date, Digest] = MappingProxyType({}), release: int | None = None, undo: str = ""
     ) -> Adoption:
-        """Return it as what a person hears of."""
+        """Return the result for people, by default the preview."""
         days = self.there.keys()
         between = day_range(min(days), max(days))
         lacks = tuple(day for day in between if day not in days and self.contract.expects(day))
@@ -203,18 +199,6 @@ def _refuse_source(contract: Contract, wish: Wish) -> None:
             f"{contract.name} has its day from {contract.event_time}, and its rows are added to those that are there.",
             "Leave out --on and --replace, which are about silver and gold tables.",
         )
-
-
-def column_problems(
-    declared: Mapping[str, str], there: Mapping[str, str], may_lack: Collection[str] = ()
-) -> Iterator[str]:
-    """Yield how the columns of a table differ from what is declared, each by name; nothing is cast."""
-    for name, type_ in declared.items():
-        if name not in there and name not in may_lack:
-            yield f"{name} is missing"
-        elif there.get(name, type_) != type_:
-            yield f"{name} is {there[name]}, declared {type_}"
-    yield from (f"{name} is not declared" for name in there if name not in declared)
 
 
 def _names(contract: Contract, table: Original, wish: Wish) -> dict[str, str]:
@@ -384,31 +368,14 @@ def _land(platform: Platform, copy: _Copy, paths: Mapping[date, str], progress: 
                 "Have that delivery taken first, or name other --days.",
             )
     progress(Progress("copying", contract.name, 0, len(left)))
-    with _private_folder(platform, contract) as folder, readable_original(copy.table.place):
+    with private_folder(platform, contract) as folder, readable_original(copy.table.place):
         rows = rows_of_days(copy.rows, {name: name for name in copy.names}, left)
         for day, file in written_by_day(rows, folder).items() if left else ():
             failpoint("adoption.landing")
             target, hidden = targets[day], targets[day].with_name(f".{targets[day].name}")
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file, hidden)
-            with hidden.open("rb") as written:
-                os.fsync(written.fileno())
-            rests = hidden.stat().st_mtime - max(_RESTS_S, platform.settings.settle_s)
-            os.utime(hidden, (rests, rests))
+            land_file(file, hidden, platform.settings.settle_s)
             hidden.replace(target)
     for target in targets.values() if marker else ():
         (Path(f"{target}{marker}") if contract.source.marks_files else target.parent / marker).touch()
     progress(Progress("copying", contract.name, len(left), len(left), finished=True))
-
-
-@contextmanager
-def _private_folder(platform: Platform, contract: Contract) -> Iterator[Path]:
-    """Give an empty folder, which is gone again afterwards."""
-    platform.settings.make_state()
-    folder = platform.settings.state / "adopting" / contract.table
-    shutil.rmtree(folder, ignore_errors=True)  # of a process that was killed
-    folder.mkdir(parents=True)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

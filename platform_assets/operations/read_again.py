@@ -43,11 +43,11 @@ _SAID = 300
 
 @dataclass(frozen=True)
 class ReadAgain:
-    """What a source answered.
+    """A source's answer, and how it differs from raw.
 
     Args:
-        files: that it gave; None differs from what raw had, so that a reading may have none.
-        taken: what became of them.
+        files: number of files; 0 if a reading found no difference.
+        taken: result of ingesting them.
         days: keys that are `changed`, `new`, `gone` or the `same` for readers of raw, by day.
     """
 

@@ -29,7 +29,7 @@ _DIGITS = {"int": 9, "long": 18}
 
 
 class Drift(NamedTuple):
-    """What of a column is otherwise than declared: `what` says it after the column's name."""
+    """A difference between a column of a source and its declaration; `what` follows the column's name in a sentence."""
 
     kind: Kind
     column: str
@@ -38,7 +38,7 @@ class Drift(NamedTuple):
 
 @dataclass(frozen=True)
 class DriftEvent:
-    """A drift of a raw table since a file first showed it.
+    """A drift of a raw table, with the file that showed it first.
 
     Args:
         first: path of that file; of a source that is read its name has the offsets, or the position.

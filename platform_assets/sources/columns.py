@@ -150,7 +150,7 @@ class JsonNames:
         self._paths = {path for c in contract.columns for path in ([c.path] if c.path else [(n,) for n in c.names])}
         self._undeclared: dict[str, None] = {}
         self.objects = 0
-        """How many were looked at: only of a file without any none, since lines are looked at until there are some."""
+        """Number of parsed objects; 0 means that the file has none."""
 
     def look(self, lines: Lines) -> None:
         """Collect the names of some lines, except lines that are not objects: these rows are refused alone."""

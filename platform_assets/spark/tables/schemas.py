@@ -8,7 +8,7 @@ places are not. Two salts and 32-bit halves keep the sums within a bigint for tw
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import blake2b
 
 from pyspark.sql import Column, DataFrame, Row
@@ -23,6 +23,16 @@ def declared_types(schema: StructType) -> dict[str, str]:
     """Return the type of every field by name, by the contract's type names, for people."""
     types = {field.name: field.dataType.simpleString() for field in schema.fields}
     return {name: {"bigint": "long"}.get(type_, type_) for name, type_ in types.items()}
+
+
+def column_problems(
+    declared: Mapping[str, str], there: Mapping[str, str], may_lack: Collection[str] = ()
+) -> Iterator[str]:
+    """Yield how columns differ from the declared ones, each by name; both map names to types."""
+    yield from (f"{name} is missing" for name in declared if name not in there and name not in may_lack)
+    yield from (f"{name} is not declared" for name in there if name not in declared)
+    both = [name for name in declared if name in there and there[name] != declared[name]]
+    yield from (f"{name} is {there[name]}, declared {declared[name]}" for name in both)
 
 
 def schema_of(**columns: str) -> StructType:

@@ -40,7 +40,7 @@ from platform_assets.spark.session.on_demand import SparkOnDemand, is_one_proces
 from platform_assets.spark.tables.failures import TransformError, full_disk_explained
 from platform_assets.spark.tables.lost import found_here
 from platform_assets.spark.tables.reading import without_patterns
-from platform_assets.spark.tables.schemas import declared_types, with_columns
+from platform_assets.spark.tables.schemas import column_problems, declared_types, with_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,11 +61,7 @@ def check_columns(table: str, frame: object, expected: StructType) -> None:
         raise TransformError(
             f"The transform of {table} returns {frame!r:.80}, not a frame.", "Return the DataFrame that it describes."
         )
-    got, wanted = declared_types(frame.schema), declared_types(expected)
-    problems = [f"{name} is missing" for name in wanted if name not in got]
-    problems += [f"{name} is not declared" for name in got if name not in wanted]
-    problems += [f"{n} is {got[n]}, declared {wanted[n]}" for n in wanted if n in got and got[n] != wanted[n]]
-    if problems:
+    if problems := list(column_problems(declared_types(expected), declared_types(frame.schema))):
         raise TransformError(
             f"The transform of {table} does not return what its contract declares: {'; '.join(problems)}.",
             "Select and cast the columns in the transform, or correct the contract.",
@@ -151,7 +147,8 @@ def are_small(days: int, read: int, before: Sequence[int]) -> bool:
 
 
 _MOST_ROWS = 500_000
-"""Of them: equal values take hardly any bytes in files, and all of theirs in memory."""
+_MOST_MEMORY = 128 * 1024 * 1024
+"""Rows and bytes of them in memory: equal values take hardly any bytes in files."""
 _WRITTEN_BY = b"org.apache.spark.version"
 """What a file says for Spark 3 to read days and moments of long ago by the calendar that they were written by."""
 _LONGEST_TEXT = 128
@@ -177,12 +174,12 @@ def _as_table(files: Sequence[Location]) -> pa.Table | None:
     import pyarrow as pa
 
     batches: list[pa.RecordBatch] = []
-    count = 0
+    count = size = 0
     for file in files:
         for batch in row_batches(file, _BATCH_ROWS):
             batches.append(batch)
-            count += batch.num_rows
-            if count > _MOST_ROWS:
+            count, size = count + batch.num_rows, size + batch.nbytes
+            if count > _MOST_ROWS or size > _MOST_MEMORY:
                 return None
     if not batches:
         return None
